@@ -1,6 +1,6 @@
 import type { SiteCertificate } from '../site.ts';
 
-/** A name and the certificate that its host wants. It is needed where several loaded certificates cover the name: the engine would take any of them. */
+/** A name and the certificate that its host wants. Needed when several loaded certificates cover the name: the engine would take any of them. */
 export interface CertificateChoice {
     readonly name: string;
     /** Of the certificate. Certificates with the same fingerprint are the same. */
@@ -46,7 +46,7 @@ export class Coverage {
     }
 }
 
-/** The wildcard whose certificate would be taken for this name. */
+/** The wildcard whose certificate the engine would take for this name. */
 export const coveringWildcard = (name: string): string =>
     `*${name.slice(name.indexOf('.') < 0 ? name.length : name.indexOf('.'))}`;
 

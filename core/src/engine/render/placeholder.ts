@@ -1,4 +1,4 @@
-/** Text of users in the engine's configuration: the engine expands `{…}`, and what was typed must be what is served. */
+/** Texts of users in the engine's configuration. The engine expands `{…}`, but a text must be served as it was typed. */
 
 import { parseRange } from '../../platform/ip.ts';
 import type { HeaderOperation, Site } from '../site.ts';
@@ -12,15 +12,15 @@ export interface UnsupportedText {
 }
 
 /**
- * Text that the engine gives back as it is here. It unescapes a brace behind a backslash, but only in text with an opening brace, and
+ * Escapes a text so that the engine serves it literally. The engine unescapes a brace behind a backslash, but only in text with an opening brace, and
  * leaves all other text alone.
  */
 export const literal = (text: string): string => (text.includes('{') ? text.replace(/[{}]/g, '\\$&') : text);
 
-/** What `advanced` may not name: the machine's secrets. The request's own placeholders are what `advanced` is for. */
+/** Placeholders that `advanced` may not use, because they reveal secrets of the machine. Those of the request are allowed. */
 const secretPlaceholder = /\{\$|\{(?:env|file|system)\b/i;
 
-/** Everything in this site that the engine would read as a placeholder or a pattern and that cannot be escaped. Validation refuses it. Pure. */
+/** The texts of a site that the engine would read as a placeholder or a pattern and that cannot be escaped. Validation refuses them. Pure. */
 export const unsupportedPlaceholders = (site: Site): readonly UnsupportedText[] => {
     const found: UnsupportedText[] = [];
     const refuse = (path: string, message: string): void => {

@@ -22,7 +22,7 @@ export interface Rendered {
     readonly configHash: string;
     /** Name (a wildcard as `*.example.com`) to entry. */
     readonly table: ReadonlyMap<string, string>;
-    /** The same for equal tables, whatever the order. */
+    /** A hash that is the same for equal tables in any order. */
     readonly tableHash: string;
 }
 
@@ -30,7 +30,7 @@ export interface Rendered {
 export const render = (state: RenderState): Rendered =>
     renderCompiled(Array.from(state.sites, compileSite), state.certificates, state);
 
-/** The same from sites that are compiled already. */
+/** Renders from sites that are already compiled. */
 export const renderCompiled = (
     sites: Iterable<CompiledSite>,
     certificates: Iterable<SiteCertificate>,
@@ -96,7 +96,7 @@ export const renderCompiled = (
     return { config, configHash: hashOf(config), table, tableHash: tableHash(table) };
 };
 
-/** What one site becomes, for humans to read: its table entries, the handlers of its profile and its part of the TLS configuration. */
+/** One site's rendering for people: its table entries, the handlers of its profile and its part of the TLS configuration. */
 export const explain = (site: Site, context: CompileContext): EngineConfig => {
     const compiled = compileSite(site);
     const named = (tls: string): readonly string[] =>

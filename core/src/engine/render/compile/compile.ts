@@ -1,4 +1,4 @@
-/** The engine's whole configuration from profiles and names. */
+/** Compiles the engine's whole configuration from profiles and names. */
 import { adminConfig } from '../../files/home.ts';
 import { fragmentApps } from '../../fragments/fragments.ts';
 import type { EngineConfig } from '../../port.ts';
@@ -43,7 +43,7 @@ export const compile = (
                 https_port: settings.httpsPort,
                 grace_period: '30s',
                 servers: {
-                    // One server for both ports: profiles are provisioned once, and the first site with ssl needs no new listener.
+                    // One server serves both ports, so that profiles are provisioned once and the first site with ssl needs no new listener.
                     sites: {
                         listen: [`${host}:${settings.httpPort}`, `${host}:${settings.httpsPort}`],
                         protocols: features.http3 ? ['h1', 'h2', 'h3'] : ['h1', 'h2'],

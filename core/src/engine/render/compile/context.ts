@@ -8,7 +8,7 @@ export type CompileFolders = Pick<
     'adminSocket' | 'storage' | 'table' | 'certificates' | 'logFile'
 >;
 
-/** All that a configuration is made from, besides sites and certificates. */
+/** Everything besides sites and certificates that a configuration is made from. */
 export interface CompileContext {
     readonly settings: EngineSettings;
     readonly folders: CompileFolders;

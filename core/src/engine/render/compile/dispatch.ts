@@ -1,14 +1,14 @@
-/** From a request's Host to a profile: one look-up in the file table, then a few comparisons. */
+/** Finds the profile for a request's Host: one look-up in the file table, then a few comparisons. */
 import { fragmentHandlers } from '../../fragments/fragments.ts';
 import type { CompileContext, Part } from './context.ts';
 
-/** A plain lower-case DNS name. Nothing that is not one is ever looked up. Groups: the name, and what is behind its first label. */
+/** A plain lower-case DNS name; no other Host is looked up. Groups: the name, and the part behind its first label. */
 const plainName = '([a-z0-9_-]+(?:\\.([a-z0-9_-]+(?:\\.[a-z0-9_-]+)*))?)';
 
-/** Where the engine asks itself whether it may get a certificate for a name. */
+/** The path at which the engine asks itself whether it may get a certificate for a name. */
 export const permissionPath = '/.portico/permission';
 
-/** Above this many, profiles are told apart by one more digit of their id first. */
+/** More profiles than this are first told apart by one more digit of their id. */
 const widest = 16;
 
 /** The digits of an id that are captured one by one: groups 3 to 5. */
@@ -18,7 +18,7 @@ const digits = 3;
 export interface CompiledProfile {
     readonly id: string;
     readonly handle: readonly Part[];
-    /** The handler of its own page while a site is under maintenance; null: the plain one. */
+    /** The handler of the site's own maintenance page; null: the plain page. */
     readonly pause: Part | null;
 }
 
@@ -31,7 +31,7 @@ export const siteRoutes = (
     context: CompileContext
 ): readonly Part[] => {
     const look = '{http.regexp.portico_name.1}';
-    // Only in front of hosts that are served: the engine's questions to itself are no business of plugins.
+    // Fragments of plugins stand only before hosts that are served, not before the engine's questions to itself.
     const handlers = fragmentHandlers(context.settings);
     const guards = handlers.length === 0 ? [] : [{ handle: handlers }];
     return [
@@ -46,7 +46,7 @@ export const siteRoutes = (
                             {
                                 file: {
                                     root: context.folders.table,
-                                    // The exact name wins. It is asked twice because a rename can fall between listing a folder and looking at the file.
+                                    // The exact name wins. It is looked up twice, because a rename can happen between listing the folder and opening the file.
                                     try_files: [
                                         `/${look}/*`,
                                         `/${look}/*`,
@@ -64,7 +64,7 @@ export const siteRoutes = (
         },
         permissionRoute(context),
         {
-            // Names are compared as they are: better refused aloud than answered as if the site did not exist.
+            // Names are compared literally, so this Host is refused clearly instead of being answered like an unknown site.
             match: [
                 { header_regexp: { Host: { name: 'portico_spelling', pattern: '[A-Z]|\\.(?::[0-9]*)?$' } } }
             ],
@@ -80,7 +80,7 @@ export const siteRoutes = (
     ];
 };
 
-/** The file table's entry is found: `http.matchers.file.relative` is `/<folder>/<entry>`. */
+/** The handlers after the look-up in the file table: `http.matchers.file.relative` is `/<folder>/<entry>`. */
 const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
     {
         match: [entry('portico_entry', 'on,([a-z]+),(([0-9a-f])([0-9a-f])([0-9a-f])[0-9a-f]{13})(?:,(.+))?')],
@@ -92,7 +92,7 @@ const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
                     terminal: true
                 },
                 ...dispatch(profiles, 0),
-                // An entry whose profile the configuration lacks. The table is written last, so this should never answer.
+                // The entry names a profile that the configuration lacks. The table is written last, so this should never happen.
                 { handle: [answer(503, 'The site is being set up.\n', { 'Retry-After': ['1'] })] }
             ])
         ],
@@ -125,7 +125,7 @@ const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
     { handle: [notFound] }
 ];
 
-/** Profiles one after the other while they are few; by the next digit of the id where they are many. */
+/** Compares few profiles one after the other, and splits many by the next digit of their id. */
 const dispatch = (leaves: readonly CompiledProfile[], depth: number): readonly Part[] => {
     if (leaves.length <= widest || depth === digits) {
         return leaves.map(({ id, handle }) => ({
@@ -147,7 +147,7 @@ const dispatch = (leaves: readonly CompiledProfile[], depth: number): readonly P
     }));
 };
 
-/** The profiles of a configuration that was compiled here, whatever else is in it. */
+/** The profiles of a configuration that this panel compiled. */
 export const compiledProfiles = (config: unknown): readonly CompiledProfile[] => {
     const handles = new Map<string, readonly Part[]>();
     const pauses = new Map<string, Part>();
@@ -176,7 +176,7 @@ export const compiledProfiles = (config: unknown): readonly CompiledProfile[] =>
     return [...handles].map(([id, handle]) => ({ id, handle, pause: pauses.get(id) ?? null }));
 };
 
-/** Answers whether the engine may get a certificate: only for the exact name of an enabled site that wants one. Only the engine itself can ask. */
+/** Tells the engine whether it may get a certificate: only for the exact name of an enabled site that wants one. Only the engine itself can ask. */
 const permissionRoute = ({ folders, address }: CompileContext): Part => {
     const host = permissionHost(address);
     return {

@@ -3,10 +3,10 @@ import { folderOf } from '../../files/table/name.ts';
 import type { Site } from '../../site.ts';
 import { behaviourOf, type Profile, profileId } from '../profile/profile.ts';
 
-/** Who a name's certificate comes from. `wildcard`: the engine's own authority, at load. */
+/** Where a name's certificate comes from. `wildcard`: the engine's own authority, at load. */
 export type NameTls = 'none' | 'auto' | 'internal' | 'wildcard' | 'certificate';
 
-/** One name of a site: its table entry, and who its certificate comes from. */
+/** One name of a site: its table entry, and where its certificate comes from. */
 export interface CompiledName {
     readonly name: string;
     readonly entry: string;
@@ -17,7 +17,7 @@ export interface CompiledName {
 export interface CompiledSite {
     readonly profile: Profile;
     readonly names: readonly CompiledName[];
-    /** The certificate to load for it; null: none. It does not depend on `enabled`, so that on and off cost no reload. */
+    /** The certificate to load for the site; null: none. It does not depend on `enabled`, so that enabling and disabling need no reload. */
     readonly certificateId: number | null;
 }
 
@@ -29,7 +29,7 @@ export const compileSite = (site: Site): CompiledSite => {
     return {
         profile: { id, behaviour },
         names: [site.domain, ...site.aliases].map((name) => {
-            // The same check that guards the table's folder: a change that could not be written is refused before anything is loaded.
+            // The check of the table's folder: a name that could not be written is refused before anything is loaded.
             folderOf(name);
             const tls = nameTls(site, name);
             return { name, tls, entry: entryText({ state, tls: entryTls[tls], profile: id, dial }) };
@@ -56,7 +56,7 @@ const nameTls = (site: Site, name: string): NameTls => {
     }
 
     if (name.startsWith('*.')) {
-        // A public authority gives wildcards by DNS challenge only, and then they come as `certificate`.
+        // A public authority issues wildcards by DNS challenge only; the host then has the `sslMode` `certificate`.
         return site.sslMode === 'internal' ? 'wildcard' : 'none';
     }
 

@@ -1,4 +1,4 @@
-/** Certificates: which names the engine gets them for itself, from whom, and which it is given. */
+/** Certificates: which names the engine gets certificates for, from which authority, and which certificates it is given. */
 import { join } from 'node:path';
 
 import type { EngineSettings, SiteCertificate } from '../../site.ts';
@@ -11,13 +11,13 @@ import { permissionHost, permissionPath } from './dispatch.ts';
 export interface TlsNames {
     /** Exact names whose certificates the engine's own authority signs, when they are asked for. */
     readonly internal: readonly string[];
-    /** Wildcards that the engine's own authority signs; made at load, since nothing is ever made for a wildcard on demand. */
+    /** Wildcards that the engine's own authority signs, at load: the engine makes no wildcard certificate on demand. */
     readonly wildcards: readonly string[];
-    /** Exact names that want a public certificate under one of `wildcards`, whose certificate would be taken for them otherwise. */
+    /** Exact names below one of `wildcards` that want a public certificate. Without an entry here the engine would use the wildcard's. */
     readonly managed: readonly string[];
-    /** What `load_files` names. */
+    /** The certificates in `load_files`. */
     readonly certificates: readonly Pick<SiteCertificate, 'id' | 'fingerprint'>[];
-    /** Names for which more than one of `certificates` holds. */
+    /** Names that more than one of `certificates` covers. */
     readonly choices: readonly CertificateChoice[];
 }
 
@@ -50,7 +50,7 @@ export const tlsApps = (names: TlsNames, context: CompileContext): Part => {
                         ? [{ subjects: names.internal, issuers: internal, on_demand: true }]
                         : []),
                     ...(names.wildcards.length > 0 ? [{ subjects: names.wildcards, issuers: internal }] : []),
-                    // Every name that is not above is asked for before anything is done for it, so a stranger's name reaches no authority.
+                    // For every other name the engine first asks for permission, so that an unknown name reaches no authority.
                     { issuers: publicIssuers(settings), on_demand: true }
                 ],
                 on_demand: permission(context)
@@ -60,7 +60,7 @@ export const tlsApps = (names: TlsNames, context: CompileContext): Part => {
     };
 };
 
-/** How connections are met: those for a name that several certificates hold for by the one that was chosen; an exact name before a wildcard that covers it. */
+/** Which certificate a connection gets: the chosen one for a name that several cover, and an exact name before a wildcard. */
 export const connectionPolicies = ({ choices }: TlsNames): readonly Part[] => {
     const policiesOf = (some: readonly CertificateChoice[]): readonly Part[] =>
         [...Map.groupBy(some, ({ fingerprint }) => fingerprint)]
@@ -97,7 +97,7 @@ const permission = ({ settings, address, features }: CompileContext): Part => {
     return features.permissionModule ? { permission: { module: 'http', endpoint } } : { ask: endpoint };
 };
 
-/** What a configuration that was compiled here has loaded and signs by itself; nothing of a configuration that was not. */
+/** The certificates that a configuration loads and those that it signs itself; empty for a configuration that this panel did not compile. */
 export const loadedNames = (config: unknown): Pick<TlsNames, 'internal' | 'certificates' | 'choices'> => {
     const apps = record(record(config)['apps']);
     const tls = record(apps['tls']);

@@ -1,11 +1,11 @@
-/** Who may come in: addresses, passwords, another server's word, and browsers of other origins. */
+/** Who may use a site: rules for addresses, passwords, forward authentication, and browsers of other origins (CORS). */
 import type { Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
 import type { Behaviour } from './profile.ts';
 import { httpTransport } from './proxy.ts';
 import { upstreamAddress } from './upstream.ts';
 
-/** Addresses first: who is denied never reaches a password prompt. */
+/** Addresses come first, so that a denied client never sees a password prompt. */
 export const addressRoutes = ({ access }: Behaviour): readonly Part[] => {
     const refuse = [{ handler: 'error', status_code: 403 }];
     return [
@@ -43,7 +43,7 @@ export const passwordRoutes = ({ access }: Behaviour): readonly Part[] =>
               }
           ];
 
-/** Asks another server; a 2xx lets the request on with the headers that it names, any other answer is the answer. */
+/** Asks another server. A 2xx answer lets the request on with the headers that it names; any other answer goes to the client. */
 export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Part[] => {
     if (access.forwardAuth === null) {
         return [];
@@ -52,7 +52,7 @@ export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Par
     const { copyHeaders } = access.forwardAuth;
     const { address, uri } = authUrl(access.forwardAuth.url);
     const upstream = upstreamAddress(address);
-    // Only what the other server said may arrive under these names. Gateways of applications take `_` for `-`, and `X-Auth_User` for
+    // Only the other server may set these headers. Gateways of applications read `_` as `-`, and so `X-Auth_User` as
     // `X-Auth-User`: a header with an underscore anywhere does not get through.
     const strip = copyHeaders.length === 0 ? [] : [...new Set(copyHeaders), '*_*'];
     return [
@@ -77,7 +77,7 @@ export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Par
                         {
                             match: { status_code: [2] },
                             routes: copyHeaders.map((name) => ({
-                                // A header that the other server did not send stays away, instead of arriving empty.
+                                // A header that the other server did not send is left out, instead of arriving empty.
                                 match: [
                                     {
                                         not: [
@@ -116,7 +116,7 @@ const authUrl = (text: string): { readonly address: string; readonly uri: string
 
 const origin = '{http.request.header.Origin}';
 
-/** The handlers around the answer. One origin is named, and only where it is one of the list; what the upstream says of its own is taken out. */
+/** The handlers around the answer. They name the request's origin if it is on the list, and remove the upstream's own CORS headers. */
 export const corsHandlers = ({ cors }: Behaviour): readonly Part[] => {
     if (cors === null) {
         return [];
@@ -136,7 +136,7 @@ export const corsHandlers = ({ cors }: Behaviour): readonly Part[] => {
     ];
 };
 
-/** Answers preflights, and nothing else that happens to be an OPTIONS request. */
+/** Answers preflights, but no other OPTIONS request. */
 export const preflightRoutes = ({ cors }: Behaviour): readonly Part[] => {
     if (cors === null) {
         return [];

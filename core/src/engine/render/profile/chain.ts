@@ -1,4 +1,4 @@
-/** A profile as the engine's handlers, in the order in which a request meets them. */
+/** A profile as the engine's handlers, in the order in which a request reaches them. */
 import type { CompileContext, Part } from '../compile/context.ts';
 import type { CompiledProfile } from '../compile/dispatch.ts';
 import { literal } from '../placeholder.ts';
@@ -7,7 +7,7 @@ import { contentRoutes } from './content.ts';
 import { headerOperations, responseHandler } from './headers.ts';
 import type { Behaviour, Profile } from './profile.ts';
 
-/** One year: what the preload lists ask for. */
+/** One year, as the preload lists of browsers demand. */
 const hstsAge = 31_536_000;
 
 /** Pure. */
@@ -42,12 +42,12 @@ const profileHandlers = (behaviour: Behaviour, context: CompileContext): readonl
         ...contentRoutes(behaviour, context)
     ];
 
-    // Errors are caught inside what changes the answer, so that the changes are on error pages too.
+    // Errors are caught inside the handlers that change the answer, so that error pages are changed too.
     if (around.length > 0 || behaviour.errorPages.length > 0 || behaviour.bodyLimitBytes !== null) {
         return [...around, { handler: 'subroute', routes, errors: { routes: errorRoutes(behaviour) } }];
     }
 
-    // The engine builds a subroute anew for each request, so handlers without a matcher go without one.
+    // The engine builds a subroute for each request, so handlers without a matcher do without one.
     return routes.every((route) => !('match' in route))
         ? routes.flatMap((route) => route['handle'] as readonly Part[])
         : [{ handler: 'subroute', routes }];
@@ -78,7 +78,7 @@ const errorRoutes = (behaviour: Behaviour): readonly Part[] => {
         return pages;
     }
 
-    // A proxy reports a body that turned out too long as a bad gateway: it is the client's error.
+    // A proxy reports a body that is too long as a bad gateway, although it is the client's error.
     const tooLong = {
         match: [
             {
@@ -109,7 +109,7 @@ const bodyRoutes = ({ bodyLimitBytes }: Behaviour): readonly Part[] =>
               { handle: [{ handler: 'request_body', max_size: bodyLimitBytes }] }
           ];
 
-/** A regular expression for every decimal number above this one. */
+/** A regular expression that matches every decimal number above this one. */
 const moreThan = (limit: number): string => {
     const text = String(limit);
     const greater = [...text].flatMap((digit, index) =>
@@ -127,7 +127,7 @@ const htmlAnswer = (status: number, body: string): Part => ({
     body: literal(body)
 });
 
-/** Outermost first: what is outermost changes the answer last, so the user's own operations win. */
+/** The outermost handler comes first and changes the answer last, so that the user's own operations win. */
 const responseHandlers = (behaviour: Behaviour): readonly Part[] => {
     const own = headerOperations(behaviour.headers.response);
     return [
@@ -139,7 +139,7 @@ const responseHandlers = (behaviour: Behaviour): readonly Part[] => {
                       set: { 'X-Content-Type-Options': ['nosniff'] },
                       delete: ['Server', 'X-Powered-By']
                   }),
-                  // An application that says it stricter itself is not overruled.
+                  // A stricter value of the application itself stays.
                   responseHandler(
                       { set: { 'X-Frame-Options': ['SAMEORIGIN'] } },
                       { headers: { 'X-Frame-Options': null } }
@@ -170,7 +170,7 @@ const responseHandlers = (behaviour: Behaviour): readonly Part[] => {
     ];
 };
 
-/** A challenge of the site's own certificate client is answered where it is asked, on http. */
+/** An ACME challenge for the site's own certificate client is answered over http, where it is asked, and not redirected. */
 const httpsRoutes = (behaviour: Behaviour, { settings }: CompileContext): readonly Part[] =>
     !behaviour.forceHttps
         ? []

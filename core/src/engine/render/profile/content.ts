@@ -70,7 +70,7 @@ const redirectRoutes = ({ redirect }: Behaviour): readonly Part[] => {
         return [{ handle: [answer(base + uri)] }];
     }
 
-    // The address has a query of its own: the request's, if there is one, goes behind it.
+    // The address has a query of its own, so the query of the request is appended to it.
     return [
         {
             match: [{ vars: { '{http.request.uri.query}': [''] } }],
@@ -126,7 +126,7 @@ const staticRoutes = (behaviour: Behaviour): readonly Part[] => {
     ];
 };
 
-/** A front controller: a file that is there is served, everything else is the first index file's. */
+/** A front controller: existing files are served, and the first index file answers everything else. */
 const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part[] => {
     if (behaviour.php === null) {
         return [];
@@ -139,7 +139,7 @@ const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part
     const split = { split_path: ['.php'] };
     return [
         {
-            // A folder without its slash would make every relative address in its page wrong.
+            // Without the final slash of a folder, all relative addresses in its page would be wrong.
             match: [
                 { file: { root, try_files: index.map((name) => `${path}/${name}`) }, not: [{ path: ['*/'] }] }
             ],
@@ -171,7 +171,7 @@ const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part
                     handler: 'reverse_proxy',
                     upstreams: [{ dial: literal(upstreamAddress(behaviour.php.fastcgi).dial) }],
                     transport: { protocol: 'fastcgi', root, ...split, ...timeoutFields(behaviour.timeouts) },
-                    // `Proxy` would reach the script as HTTP_PROXY, which many libraries believe.
+                    // The header `Proxy` would reach the script as HTTP_PROXY, which many libraries use.
                     headers: {
                         request: {
                             ...request,

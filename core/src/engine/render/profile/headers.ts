@@ -4,7 +4,7 @@ import type { Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
 
 /**
- * One set of operations with the effect of the list in its order. The engine adds first, then sets, then deletes, so what several
+ * One set of operations with the same effect as the list in its order. The engine adds first, then sets, then deletes, so what several
  * operations do to one header is worked out here, and each header is in one place only.
  * @returns null when there is nothing to do
  */
@@ -41,7 +41,7 @@ export const headerOperations = (operations: readonly HeaderOperation[]): Part |
     return Object.keys(result).length === 0 ? null : result;
 };
 
-/** A handler that changes the answer last, whatever made it. */
+/** A handler that changes the headers of the finished answer. */
 export const responseHandler = (operations: Part, require?: Part): Part => ({
     handler: 'headers',
     response: { ...operations, deferred: true, ...(require !== undefined && { require }) }

@@ -31,7 +31,7 @@ export const behaviourOf = (site: Site): { readonly behaviour: Behaviour; readon
             (site.loadBalancing.retries > 0 || site.loadBalancing.tryDurationSeconds > 0));
     return {
         dial: table?.dial ?? null,
-        // In this order always: the id is a hash of the text.
+        // The order is fixed, because the id is a hash of the text.
         behaviour: {
             type: site.type,
             forceHttps: site.ssl && site.forceHttps,
@@ -96,7 +96,7 @@ export const behaviourOf = (site: Site): { readonly behaviour: Behaviour; readon
     };
 };
 
-/** Short, the same on every machine, and as good as unique among all profiles that a panel will ever have. */
+/** Short, the same on every machine, and practically unique among all profiles of a panel. */
 export const profileId = (behaviour: Behaviour): string => {
     const text =
         behaviour.advanced.length === 0

@@ -6,19 +6,19 @@ import { headerOperations } from './headers.ts';
 import type { Behaviour } from './profile.ts';
 import { type UpstreamAddress, upstreamAddress } from './upstream.ts';
 
-/** What the entry's last part is called while a request is served. */
+/** The variable that holds the last part of the table entry while a request is served. */
 export const tableDial = '{http.regexp.portico_entry.6}';
 
-/** Under `weighted` before 2.8, an upstream is listed as often as its share says; this many entries at most. */
+/** Under `weighted` before 2.8, an upstream is listed several times, by its weight; the list has at most this many entries. */
 const mostShares = 100;
 
 /**
- * For how long an upstream that failed is passed over where others are to be tried: without it, a policy that always chooses the same one
+ * For how long a failed upstream is skipped while others are tried. Without it, a policy that always chooses the same one
  * would try that one again. Longer than ten tries at the engine's own interval of a quarter of a second.
  */
 const passedOver = '3s';
 
-/** For how long the streams of an old configuration live on, where the engine can do that. */
+/** For how long the streams of an old configuration live on, if the engine can keep them. */
 const streamCloseDelay = '10m';
 
 /** The site's own proxy. */
@@ -55,7 +55,7 @@ export const locationProxy = (address: string, behaviour: Behaviour, context: Co
     return proxy(behaviour, context, [{ dial: literal(upstream.dial) }], upstream.scheme, {});
 };
 
-/** Explicit on every proxy: without it the engine keeps each old configuration in memory for as long as an idle connection lives. */
+/** Set on every proxy: otherwise the engine keeps each old configuration in memory as long as an idle connection lives. */
 export const httpTransport = (scheme: UpstreamAddress['scheme'], timeouts: Behaviour['timeouts']): Part => ({
     protocol: 'http',
     ...(scheme === 'https' && { tls: {} }),
@@ -63,14 +63,14 @@ export const httpTransport = (scheme: UpstreamAddress['scheme'], timeouts: Behav
     ...timeoutFields(timeouts)
 });
 
-/** Connecting, waiting for the next bytes of the upstream, and handing it the next bytes. */
+/** Time limits for connecting, for reading the next bytes of the upstream, and for writing to it. */
 export const timeoutFields = (timeouts: Behaviour['timeouts']): Part => ({
     ...(timeouts?.connectSeconds != null && { dial_timeout: `${timeouts.connectSeconds}s` }),
     ...(timeouts?.readSeconds != null && { read_timeout: `${timeouts.readSeconds}s` }),
     ...(timeouts?.writeSeconds != null && { write_timeout: `${timeouts.writeSeconds}s` })
 });
 
-/** An upstream's answer that has an error page becomes an error, so that the page is in one place. */
+/** Turns an upstream's answer into an error if the site has an error page for it, so that pages are served in one place. */
 export const errorResponses = (behaviour: Behaviour): Part =>
     behaviour.errorPages.length === 0
         ? {}
@@ -134,7 +134,7 @@ const balancing = (
     weights: readonly number[] | null = null
 ): Part => {
     if (settings === null) {
-        // The engine's own default is random; a user who lists upstreams expects rounds.
+        // The engine's default is random, but a user who lists upstreams expects round-robin.
         return count > 1 ? { load_balancing: { selection_policy: { policy: 'round_robin' } } } : {};
     }
 
@@ -195,7 +195,7 @@ const healthChecks = ({ healthCheck, loadBalancing, upstreams }: Behaviour): Par
 };
 
 /**
- * The round-robin order, as indexes, that gives each upstream its share, evenly spread: the upstream that is furthest behind is next.
+ * The round-robin order, as indexes, that spreads the shares of the upstreams evenly: the next one is always the one that is furthest behind.
  * Weights are divided by their greatest common divisor; if the round would still be longer than a hundred, they are scaled down, each to at least one.
  */
 export const shares = (upstreams: readonly Upstream[]): readonly number[] => {

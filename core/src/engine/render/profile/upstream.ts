@@ -22,7 +22,7 @@ export const parseUpstream = (address: string): UpstreamAddress | null => {
     return { scheme: (match[1] ?? 'http') as UpstreamAddress['scheme'], dial: match[2], unix: false };
 };
 
-/** The same, for addresses that were validated. @throws Error otherwise */
+/** As `parseUpstream`, for addresses that were validated before. @throws Error for any other text */
 export const upstreamAddress = (address: string): UpstreamAddress => {
     const parsed = parseUpstream(address);
     if (parsed === null) {

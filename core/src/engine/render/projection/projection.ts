@@ -25,7 +25,7 @@ export interface ProjectionChange {
 export interface ProjectionStep {
     /** Empty when no entry changes. */
     readonly table: TablePatch;
-    /** Whether the running configuration lacks something that this step or an earlier one needs. Then load `config()` before the table changes. */
+    /** Whether the running configuration lacks something that this or an earlier step needs. If so, load `config()` before the table changes. */
     readonly needsReload: boolean;
     /** The configuration to load: everything that is wanted, and the profiles that entries on disk may still name. */
     config(): EngineConfig;
@@ -59,7 +59,7 @@ export class Projection {
     readonly #profiles = new Map<string, { readonly profile: Profile; users: number }>();
     /** Profiles that no site uses since the last load, and that the running configuration still has. */
     readonly #retained = new Map<string, Profile>();
-    /** Keys (kind and name) of everything that the running configuration has too little or too much of. */
+    /** Keys (kind and name) of everything that the running configuration lacks, or has although it should not. */
     readonly #lacking = new Set<string>();
     readonly #tls = new TlsNeeds(this.#lacking);
     #running: Running | null = null;
@@ -75,7 +75,7 @@ export class Projection {
         return this.#running === null || this.#lacking.size > 0;
     }
 
-    /** The whole table: name to entry. Live; do not keep it. */
+    /** The whole table, name to entry. It changes with the projection; do not keep it. */
     get table(): ReadonlyMap<string, string> {
         return this.#table;
     }
@@ -84,7 +84,7 @@ export class Projection {
         return this.#tableHash.toString();
     }
 
-    /** Takes a change over. @throws Error when two sites have one name, or a name or address is malformed; nothing is changed then */
+    /** Applies a change. @throws Error when two sites have the same name, or a name or address is malformed; then nothing changes */
     change(change: ProjectionChange): ProjectionStep {
         const sites = (change.sites ?? []).map(({ id, site }) => ({
             id,
@@ -112,7 +112,7 @@ export class Projection {
         };
     }
 
-    /** The configuration to load now; while nothing is lacking, exactly the one that was loaded. */
+    /** The configuration to load now. While nothing is lacking, it equals the loaded one. */
     config(): EngineConfig {
         return this.#compiled().config;
     }
@@ -128,9 +128,9 @@ export class Projection {
     }
 
     /**
-     * Takes a configuration that the engine was found running for the loaded one, if it has everything that is wanted and nothing else but
+     * Accepts the configuration that the engine runs as the loaded one, if it has everything that is wanted and, beyond that, only
      * what earlier sites left behind.
-     * @returns false when `config()` has to be loaded; nothing is taken then
+     * @returns false when `config()` has to be loaded; then nothing changes
      */
     adopt(running: EngineConfig): boolean {
         const extra = compiledProfiles(running).filter(({ id }) => !this.#profiles.has(id));
@@ -182,11 +182,11 @@ export class Projection {
         return { config, hash: hashOf(config), profiles: new Set(profiles.map(({ id }) => id)), names };
     }
 
-    /** Sites of one behaviour share one profile object, also ten thousand of them. */
+    /** Sites with the same behaviour share one profile object. */
     #share(site: CompiledSite): CompiledSite {
         const known = this.#profiles.get(site.profile.id);
         if (known === undefined) {
-            // A profile that cannot be written is refused here, before anything has changed.
+            // A profile that cannot be compiled is refused here, before anything changes.
             compileProfile(site.profile, this.#context);
             return site;
         }

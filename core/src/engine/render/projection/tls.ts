@@ -16,7 +16,7 @@ interface RunningTls {
     readonly choices: ReadonlyMap<string, string>;
 }
 
-/** Marks in `lacking` what the running configuration has too little or too much of. Only what a change touched is checked. */
+/** Marks in `lacking` what the running configuration lacks, or has although it should not. Checks only what a change touched. */
 export class TlsNeeds {
     readonly #lacking: Set<string>;
     readonly #names = { auto: new Set<string>(), internal: new Set<string>(), wildcard: new Set<string>() };
@@ -71,7 +71,7 @@ export class TlsNeeds {
         }
     }
 
-    /** What a configuration has to say, sorted. */
+    /** The TLS part of a configuration, sorted. */
     names(): TlsNames {
         const { auto, internal, wildcard } = this.#names;
         const managed =
@@ -94,7 +94,7 @@ export class TlsNeeds {
         };
     }
 
-    /** The same, with what earlier sites left behind in a running configuration and what does no harm. */
+    /** The same, with harmless remains of earlier sites in a running configuration. */
     namesWith(found: Pick<TlsNames, 'internal' | 'certificates' | 'choices'>): TlsNames {
         const names = this.names();
         const wanted = new Set(names.choices.map(({ name }) => name));
@@ -171,7 +171,7 @@ export class TlsNeeds {
         }
     }
 
-    /** The one check that looks at every name: an uploaded wildcard came or went, which is rare and costs a load anyway. */
+    /** Checks every name, after an uploaded wildcard was added or removed. That is rare, and costs a load anyway. */
     #checkBelow(wildcard: string): void {
         for (const name of [...this.#names.auto, ...this.#names.internal]) {
             if (coveringWildcard(name) === wildcard) {
@@ -194,7 +194,7 @@ export class TlsNeeds {
                 // The engine's own authority would sign for a name that wants a public certificate.
                 (auto.has(name) &&
                     (running.internal.has(name) || (wildcard.has(covering) && !running.managed.has(name)))) ||
-                // A wildcard's certificate is in the engine's memory until a load, and would be taken for every name below it.
+                // A wildcard's certificate stays in the engine's memory until the next load, and the engine would use it for every name below it.
                 wildcard.has(name) !== running.wildcards.has(name) ||
                 ((auto.has(name) || internal.has(name)) &&
                     (running.choices.has(name) || this.#isCoveredByLeft(name, covering))) ||
@@ -213,7 +213,7 @@ export class TlsNeeds {
         );
     }
 
-    /** Of the certificate that the name's host wants; undefined when it wants none, or one that is not there. */
+    /** The fingerprint of the certificate that the name's host wants; undefined when it wants none or a missing one. */
     #fingerprintFor(name: string): string | undefined {
         return this.#certificates.get(this.#chosen.get(name) ?? 0)?.fingerprint;
     }

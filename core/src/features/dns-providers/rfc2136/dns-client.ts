@@ -12,7 +12,7 @@ export interface NameServer {
     readonly port: number;
 }
 
-/** The server did not answer, or not as it should; the message says which server. */
+/** A name server did not answer, or answered wrongly; the message says which server. */
 export class DnsFailure extends Error {}
 
 /** Names of response codes (RFC 1035, section 4.1.1; RFC 2136, section 2.2). */
@@ -29,7 +29,7 @@ export const rcodes: Readonly<Record<number, string>> = {
     10: 'NOTZONE'
 };
 
-/** Time for one datagram; each one after it waits twice as long. */
+/** Milliseconds to wait after the first datagram; the wait doubles with each further one. */
 const firstWaitMs = 1_000;
 const attempts = 3;
 const tcpMs = 5_000;
@@ -41,7 +41,7 @@ export const newId = (): number => randomInt(0x10000);
 export const serverName = ({ address, port }: NameServer): string =>
     `${isIPv6(address) ? `[${address}]` : address}${port === 53 ? '' : `:${port}`}`;
 
-/** One question. An answer that is not to it is not looked at. @throws DnsFailure, or the signal's reason */
+/** Asks one question; answers to other questions are ignored. @throws DnsFailure, or the signal's reason */
 export async function ask(
     server: NameServer,
     name: string,
@@ -79,7 +79,7 @@ export async function exchange(
             return null;
         }
     };
-    // What does not fit into the smallest datagram that everybody takes goes the other way at once.
+    // A message that does not fit into the smallest datagram that every server takes is sent over TCP at once.
     const reply = message.length > 512 ? null : await overUdp(server, message, check, signal);
     return reply === null || reply.truncated ? overTcp(server, message, check, signal) : reply;
 }

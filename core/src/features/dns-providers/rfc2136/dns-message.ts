@@ -5,13 +5,13 @@ export const recordTypes = { A: 1, NS: 2, CNAME: 5, SOA: 6, TXT: 16, AAAA: 28, T
 /** A record type by name. */
 export type RecordType = keyof typeof recordTypes;
 
-/** Classes: what a record is in a question or an answer, and what it means in an update (RFC 2136, section 2.5). */
+/** Classes of records. In an update, the class says what to do with the record (RFC 2136, section 2.5). */
 export const classes = { in: 1, none: 254, any: 255 } as const;
 
 const query = 0;
 const update = 5;
 
-/** Bounds of a hostile answer. */
+/** Limits, because an answer may be hostile. */
 const mostRecords = 200;
 const mostPointers = 32;
 const longestName = 255;
@@ -101,7 +101,7 @@ export function encodeRecord({
     return Buffer.concat([encodeName(name), u16(type), u16(dnsClass), u32(ttl), u16(data.length), data]);
 }
 
-/** A question; `recurse` for a resolver, not for the server that owns the name. */
+/** Writes a question. @param recurse - true for a resolver, false for the server that owns the name */
 export function encodeQuery(id: number, name: string, type: RecordType, recurse: boolean): Buffer {
     return Buffer.concat([
         u16(id),
@@ -136,7 +136,7 @@ export function encodeUpdate(
     ]);
 }
 
-/** @throws DnsFormatError for whatever is not a whole message */
+/** Reads a message. @throws DnsFormatError when the bytes are no whole message */
 export function decodeMessage(bytes: Buffer): Message {
     try {
         const flags = bytes.readUInt16BE(2);
@@ -195,7 +195,7 @@ function decodeRecord(bytes: Buffer, at: number): DnsRecord {
     };
 }
 
-/** A name at a place of a message, and the place after it. Pointers only ever lead back, so there is no circle. */
+/** Reads a name at a place of a message; returns it with the place after it. Pointers may only lead backwards, so that they cannot form a circle. */
 export function decodeName(bytes: Buffer, at: number): { readonly name: string; readonly next: number } {
     const labels: string[] = [];
     let next: number | null = null;
@@ -224,13 +224,13 @@ export function decodeName(bytes: Buffer, at: number): { readonly name: string; 
         if (place + size > bytes.length || length > longestName) {
             throw new DnsFormatError('a name is too long or cut short');
         }
-        // A dot inside a label would look like two labels: it is written as it is in a zone file.
+        // A dot inside a label would look like the end of the label, so it is escaped as in a zone file.
         labels.push(bytes.toString('latin1', place, place + size).replace(/[.\\]/g, '\\$&'));
         place += size;
     }
 }
 
-/** The texts of TXT records, each of one record; the strings of a record belong together. */
+/** The texts of TXT records, one for each record: the strings of a record are joined. */
 export function textOf({ data }: Pick<DnsRecord, 'data'>): string {
     const parts: Buffer[] = [];
     for (let at = 0; at < data.length; at += 1 + data.readUInt8(at)) {
@@ -239,7 +239,7 @@ export function textOf({ data }: Pick<DnsRecord, 'data'>): string {
     return Buffer.concat(parts).toString('utf8');
 }
 
-/** The name that is a record's data: of NS and CNAME. */
+/** The name that an NS or CNAME record holds. */
 export function targetOf(message: Message, record: DnsRecord): string {
     return decodeName(message.bytes, record.dataAt).name;
 }

@@ -1,4 +1,4 @@
-/** Dynamic updates of a zone (RFC 2136), signed (RFC 8945). Records are added and removed by value: others at the same name stay. */
+/** Signed dynamic updates of a zone (RFC 2136, RFC 8945). Records are added and removed by value, so that other records of the same name stay. */
 import type { Clock } from '../../../platform/clock.ts';
 import { firstOf, follow, serversOf, zoneOf } from '../challenges/name-servers.ts';
 import { type Challenge, type ChallengeWriter, recordName, WriterFailure } from '../challenges/solver.ts';
@@ -8,16 +8,16 @@ import { signMessage, type TsigAlgorithm, TsigError, type TsigKey, verifyReply }
 
 /** What a {@link ZoneUpdater} works with. */
 export interface Rfc2136Options {
-    /** A name or an address, with a port or without: the zone's primary. */
+    /** The zone's primary: a name or an address, with or without a port. */
     readonly nameserver: string;
-    /** Null: found by the SOA record that the name server gives. */
+    /** Null: the zone is found by the SOA record that the name server answers. */
     readonly zone: string | null;
     readonly keyName: string;
     /** Base64. */
     readonly keySecret: string;
     readonly algorithm: TsigAlgorithm;
     readonly clock: Clock;
-    /** Who is asked where a CNAME leads; the name server itself when they do not answer. */
+    /** Resolvers that are asked where a CNAME leads. When none answers, the name server itself is asked. */
     resolvers(): readonly NameServer[];
 }
 
@@ -28,7 +28,7 @@ export interface Place {
 }
 
 const ttl = 60;
-/** What a removal may take after the work was cancelled. */
+/** Milliseconds that a removal may take after the work was cancelled. */
 const removalMs = 20_000;
 
 /** Sends signed dynamic updates to the primary of a zone (RFC 2136, RFC 8945). */
@@ -45,7 +45,7 @@ export class ZoneUpdater {
         };
     }
 
-    /** Where a challenge of this domain is to be written. @throws WriterFailure, or the signal's reason */
+    /** Finds the place where a challenge of this domain must be written. @throws WriterFailure, or the signal's reason */
     place(domain: string, signal: AbortSignal): Promise<Place> {
         return translated(async () => {
             const own = await this.servers();
@@ -79,7 +79,7 @@ export class ZoneUpdater {
         return this.#update(place, classes.none, 0, value, signal);
     }
 
-    /** The servers to look at when it matters what has been written. */
+    /** The servers that show whether a record was written. */
     servers(): Promise<readonly NameServer[]> {
         return serversOf(this.#options.nameserver);
     }
@@ -109,7 +109,7 @@ export class ZoneUpdater {
                 try {
                     verifyReply(reply, this.#key, signed.mac, Math.floor(this.#options.clock.now() / 1000));
                 } catch (error) {
-                    // A server without the key cannot sign: its refusal is believed, its consent is not.
+                    // A server without the key cannot sign. Its refusal is believed, its success is not.
                     throw new WriterFailure(
                         'DNS_SIGNATURE',
                         `${serverName(server)} answers ${reply.rcode === 0 ? 'NOERROR' : code}, but ${(error as Error).message}`,
@@ -128,7 +128,7 @@ export class ZoneUpdater {
     }
 }
 
-/** What is told before a record is written and after it is gone, so that a crash in between is known. */
+/** Is told before a record is written and after it is removed, so that the next start knows of a crash in between. */
 export interface Memory {
     written(challenge: Challenge, place: Place): Promise<number>;
     removed(id: number): Promise<void>;
@@ -163,7 +163,7 @@ export function createRfc2136Writer(
                     log(`Wrote a TXT record at ${place.name} in the zone ${place.zone}`);
                 }
                 await Promise.all(present.map(({ place, value }) => visible(place, value, signal, log)));
-                // All are over before any record goes.
+                // All writes have ended before the first record is removed.
                 const outcomes = await Promise.allSettled(challenges.map(written));
                 const failed = outcomes.find((outcome) => outcome.status === 'rejected');
                 if (failed !== undefined) {

@@ -1,4 +1,4 @@
-/** Signatures of DNS messages by a shared key (RFC 8945). A reply that is not signed as it should be is not believed. */
+/** Signatures of DNS messages by a shared key (RFC 8945). A reply without a valid signature is refused. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 import { classes, decodeName, encodeName, encodeRecord, type Message, recordTypes } from './dns-message.ts';
@@ -18,7 +18,7 @@ export interface TsigKey {
 /** Seconds that two clocks may differ. */
 const fudge = 300;
 
-/** Errors that only a signature carries; the message's own code is then NOTAUTH. */
+/** Error codes inside a signature; the code of the message itself is then NOTAUTH. */
 export const tsigErrors: Readonly<Record<number, string>> = {
     16: 'BADSIG',
     17: 'BADKEY',
@@ -26,12 +26,12 @@ export const tsigErrors: Readonly<Record<number, string>> = {
     22: 'BADTRUNC'
 };
 
-/** Something about a reply's signature is wrong. */
+/** The signature of a reply is missing or wrong. */
 export class TsigError extends Error {}
 
 const hashes = { 'hmac-sha256': 'sha256', 'hmac-sha512': 'sha512' } as const;
 
-/** A message with its signature, and the signature alone, which the reply's depends on. */
+/** A signed message, and its signature alone: the reply's signature covers it. */
 export function signMessage(
     message: Buffer,
     key: TsigKey,
@@ -57,8 +57,8 @@ export function signMessage(
 }
 
 /**
- * Checks that the owner of the key signed a reply, and that it answers this request.
- * @throws TsigError with what is wrong; a server that does not have the key answers unsigned
+ * Checks that a reply answers this request and is signed by an owner of the key.
+ * @throws TsigError with what is wrong, also for a reply without a signature, as a server without the key sends it
  */
 export function verifyReply(reply: Message, key: TsigKey, requestMac: Buffer, seconds: number): void {
     const record = reply.additional.at(-1);
@@ -115,7 +115,7 @@ function hmac(key: TsigKey, parts: readonly Buffer[]): Buffer {
         .digest();
 }
 
-/** What is signed beside the message (RFC 8945, section 4.3.3). */
+/** The fields that are signed together with the message (RFC 8945, section 4.3.3). */
 function variables(key: TsigKey, seconds: number, allowed: number, error: number, other: Buffer): Buffer {
     return Buffer.concat([
         encodeName(key.name),

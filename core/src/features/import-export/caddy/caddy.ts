@@ -1,6 +1,6 @@
 /**
- * The sites of a Caddy's configuration as hosts. A site is modelled where all of it can be; otherwise its routes go into `advanced` as they
- * are, so that it serves what it served. Pure.
+ * Turns the sites of a Caddy configuration into hosts. Where the fields of a host can say all that a site does, they do; otherwise the
+ * site's routes go into `advanced` unchanged, so that it still serves the same. Pure.
  */
 import { type Json, list, record } from '../json.ts';
 import { droppedOf, droppedOfSite } from './dropped.ts';
@@ -9,7 +9,7 @@ import { type Modelled, modelSite } from './site.ts';
 /** The hosts of a Caddy configuration. */
 export interface CaddyHosts {
     readonly hosts: readonly Json[];
-    /** bcrypt, by their path in the section. */
+    /** bcrypt hashes of passwords, by their path in the section. */
     readonly hashes: ReadonlyMap<string, string>;
     readonly notes: readonly string[];
     readonly hostNotes: readonly { readonly name: string; readonly message: string }[];
@@ -19,7 +19,7 @@ interface Server {
     readonly listen: readonly string[];
     readonly routes: readonly Json[];
     readonly secure: boolean;
-    /** As it stands in the configuration. */
+    /** The route as the configuration has it. */
     readonly source: Json;
 }
 
@@ -29,7 +29,7 @@ interface Site {
     readonly server: Server;
 }
 
-/** As the panel takes names; what it makes of them otherwise is its own to say. */
+/** A name that the panel takes as it is; other names are checked when the host is created. */
 const nameForm = /^(?:\*\.)?[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)+$/u;
 
 /** Translates a Caddy configuration to hosts. Pure. */
@@ -42,7 +42,7 @@ export function hostsOfCaddy(config: Json): CaddyHosts {
     const taken = new Set<string>();
     const tls = tlsOf(config);
     const servers = Object.values(record(http['servers'])).map((server) => serverOf(record(server), http));
-    // Where a name is served both ways, the one with HTTPS is the site.
+    // A name that is served by HTTP and by HTTPS becomes the site that HTTPS serves.
     for (const server of servers.toSorted((a, b) => Number(b.secure) - Number(a.secure))) {
         for (const site of sitesOf(server, notes)) {
             const names = site.names.filter((name) => !taken.has(name));
@@ -109,7 +109,7 @@ function serverOf(server: Json, http: Json): Server {
     };
 }
 
-/** The sites of a server, by their names. */
+/** The sites of a server, grouped by their names. */
 function sitesOf(server: Server, notes: string[]): readonly Site[] {
     const sites = new Map<string, Site>();
     for (const route of server.routes) {

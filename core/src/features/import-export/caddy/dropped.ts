@@ -1,7 +1,7 @@
-/** Names what of a Caddy's configuration no host has, so that an import drops nothing silently. Pure. */
+/** Names the parts of a Caddy configuration that no host can have, so that an import drops nothing silently. Pure. */
 import { type Json, list, record } from '../json.ts';
 
-/** What the whole configuration loses, as sentences. */
+/** The losses of the whole configuration, one sentence each. */
 export function droppedOf(config: Json): readonly string[] {
     const apps = record(config['apps']);
     const http = record(apps['http']);
@@ -35,7 +35,7 @@ export function droppedOf(config: Json): readonly string[] {
     ];
 }
 
-/** What the site of these names loses, as sentences. */
+/** The losses of the site with these names, one sentence each. */
 export function droppedOfSite(server: Json, names: readonly string[]): readonly string[] {
     const isFor = (route: Json): boolean => {
         const sets = list(route['match']).map(record);
@@ -105,7 +105,7 @@ function tlsNotes(tls: Json): readonly string[] {
     ];
 }
 
-/** One note about all that is there, or none. */
+/** One note about all parts that are present; empty when none is. */
 function note(found: readonly string[], words: (joined: string) => string): readonly string[] {
     return found.length === 0 ? [] : [`Left out: ${words([...new Set(found)].join(', '))}`];
 }

@@ -1,4 +1,4 @@
-/** Documents of others: what a Caddy was configured by, as a document of ours with hosts in it. */
+/** Turns a Caddyfile, or Caddy's JSON configuration, into an export document with hosts. */
 import { isFailure } from '@portico/sdk';
 
 import { fail, invalid } from '../../../platform/errors.ts';
@@ -16,13 +16,13 @@ export interface Foreign {
 export interface ForeignDocument {
     readonly document: ExportDocument;
     readonly secrets: SecretMap;
-    /** What is left out altogether. */
+    /** Parts that are left out. */
     readonly notes: readonly string[];
-    /** By host: what is served in another way than it was. */
+    /** For each host, what it will serve differently. */
     readonly hostNotes: readonly { readonly name: string; readonly message: string }[];
 }
 
-/** Null when the document claims to be one of ours. @throws VALIDATION_FAILED */
+/** Reads a foreign document; null for one that says that it is an export of Portico. @throws VALIDATION_FAILED */
 export async function foreignSource(
     document: Readonly<Record<string, unknown>>,
     { adapt }: Foreign,

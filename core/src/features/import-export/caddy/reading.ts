@@ -1,10 +1,10 @@
-/** Reads parts of a Caddy's configuration that hosts must have a word for. */
+/** Reads those parts of a Caddy configuration that a host has fields for. */
 import type { Json } from '../json.ts';
 
-/** Something that hosts do not have. */
+/** The configuration has something that hosts have no field for. */
 export class Foreign extends Error {}
 
-/** Refuses any other key: it is something that would be lost. @throws Foreign */
+/** Refuses unknown keys, because their meaning would be lost. @throws Foreign */
 export function keys(value: Json, known: readonly string[]): void {
     const strange = Object.keys(value).find((key) => !known.includes(key));
     if (strange !== undefined) {
@@ -14,7 +14,7 @@ export function keys(value: Json, known: readonly string[]): void {
     }
 }
 
-/** Text without placeholders: here it is served as it stands. @throws Foreign */
+/** Text without placeholders, because a host serves its text literally. @throws Foreign */
 export function literal(value: unknown): string {
     if (typeof value !== 'string' || /[{}]/.test(value)) {
         throw new Foreign(`it has ${JSON.stringify(value) ?? 'nothing'} where a host has plain text`);

@@ -3,15 +3,15 @@ import { type Json, list, record } from '../json.ts';
 import { Foreign, keys, literal } from './reading.ts';
 import { addresses, balancing, healthCheck } from './upstreams.ts';
 
-/** A host that was made from routes, and what it could not say. */
+/** A host that was made from routes, with notes on what its fields cannot say. */
 export interface Modelled {
     readonly fields: Json;
-    /** bcrypt, by user. */
+    /** bcrypt hashes of passwords, by user. */
     readonly hashes: ReadonlyMap<string, string>;
-    /** The routes as they are, where they cannot be modelled. */
+    /** The unchanged routes, when the fields of a host cannot say what they do. */
     readonly advanced: readonly Json[] | null;
     readonly reason: string | null;
-    /** What is served in another way than it was. */
+    /** What the host will serve differently. */
     readonly notes: readonly string[];
 }
 
@@ -80,7 +80,7 @@ export function modelSite(routes: readonly Json[]): Modelled {
         if (!(error instanceof Foreign)) {
             throw error;
         }
-        // The routes answer everything themselves; what a proxy must have is never reached.
+        // The routes answer every request, so the upstream that a proxy must have is never used.
         return {
             fields: { type: 'proxy', upstream: firstDial(routes) ?? '127.0.0.1:9' },
             hashes: new Map(),
@@ -91,7 +91,7 @@ export function modelSite(routes: readonly Json[]): Modelled {
     }
 }
 
-/** Handlers in the order in which a request meets them, each with what it is conditional on. */
+/** Handlers in the order in which a request reaches them, each with its condition. */
 function linear(routes: readonly Json[], match: Json | null): readonly Step[] {
     return routes.flatMap((route): readonly Step[] => {
         const sets = list(route['match']).map(record);
@@ -117,7 +117,7 @@ function linear(routes: readonly Json[], match: Json | null): readonly Step[] {
     });
 }
 
-/** What stands below a condition as one handler: a proxy, with or without a prefix taken off before. */
+/** The handlers below a condition as one: a proxy, which may strip a prefix first. */
 function collapsed(routes: readonly Json[]): Json {
     const handlers = linear(routes, null);
     const [first, last] = handlers.length === 1 ? [null, handlers[0]] : handlers;
@@ -286,7 +286,7 @@ function takeFiles(handler: Json, draft: Draft): void {
     if (typeof root !== 'string' || !root.startsWith('/')) {
         throw new Foreign('its folder is not an absolute path');
     }
-    // The adapter hides the Caddyfile itself, which lies in a temporary file here.
+    // The adapter adds a rule that hides the Caddyfile, which is a temporary file here.
     const hidden = list(handler['hide']).filter(
         (file) => !/(?:^|\/)(?:Caddyfile|adapt-[0-9a-f]{16})$/.test(String(file))
     );

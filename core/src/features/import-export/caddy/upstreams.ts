@@ -1,10 +1,10 @@
-/** The upstreams of a proxy, how it chooses among them, and how it finds out which of them work. */
+/** The upstreams of a proxy, how it balances load between them, and how it checks their health. */
 import { type Json, list, record } from '../json.ts';
 import { Foreign, keys, literal, secondsOf } from './reading.ts';
 
 const policies = new Set(['round_robin', 'least_conn', 'ip_hash', 'first', 'random']);
 
-/** The field `loadBalancing`, or nothing. @throws Foreign */
+/** The field `loadBalancing`; empty without one. @throws Foreign */
 export function balancing(value: Json): Json {
     if (Object.keys(value).length === 0) {
         return {};
@@ -22,7 +22,7 @@ export function balancing(value: Json): Json {
     };
 }
 
-/** The upstreams as a host names them. @throws Foreign */
+/** The upstreams in the spelling of a host. @throws Foreign */
 export function addresses(handler: Json): readonly string[] {
     const scheme = schemeOf(record(handler['transport']));
     const upstreams = list(handler['upstreams']).map(record);
@@ -61,7 +61,7 @@ function schemeOf(transport: Json): string {
     return versions.includes('h2c') ? 'h2c://' : '';
 }
 
-/** The field `healthCheck`, or nothing. What is not exactly the same is told to `note`. @throws Foreign */
+/** The field `healthCheck`; empty without one. Differences go to `note`. @throws Foreign */
 export function healthCheck(value: Json, note: (message: string) => void): Json {
     keys(value, ['active', 'passive']);
     const active = value['active'] === undefined ? null : activeCheck(record(value['active']), note);
@@ -116,7 +116,7 @@ function passiveCheck(passive: Json, note: (message: string) => void): Json | nu
     };
 }
 
-/** Hosts have whole seconds; a part of one is rounded up. @throws Foreign for more than `most` */
+/** Rounds up to whole seconds, because hosts have no fractions. @throws Foreign for more than `most` */
 function wholeSeconds(value: unknown, most: number, field: string, note: (message: string) => void): number {
     const exact = secondsOf(value);
     const whole = Math.max(1, Math.ceil(exact));

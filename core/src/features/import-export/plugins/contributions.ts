@@ -1,4 +1,4 @@
-/** What plugins give of their own data into a document, beside their settings: plain JSON, within bounds, each for itself. */
+/** The own data of plugins in a document, beside their settings: plain JSON of limited size. One plugin's failure affects no other. */
 import { isDeepStrictEqual } from 'node:util';
 
 import { type ExportItem, joi, type Outcome, type RestoredItem } from '@portico/sdk';
@@ -27,19 +27,19 @@ const longestMessage = 500;
 const mostOmitted = 20;
 const unknown = fail.INTERNAL().message;
 
-/** A plugin whose data is not in a document, and why, to be read after its name. */
+/** A plugin whose data is not in a document, with the reason as words that follow its name. */
 export interface LeftOut {
     readonly name: string;
     readonly why: string;
 }
 
-/** What plugins gave, and what is missing. */
+/** The data that plugins gave, and the data that is missing. */
 export interface Given {
     /** By plugin. */
     readonly given: ReadonlyMap<string, Contribution>;
     /** Data that a complete export must hold. */
     readonly leftOut: readonly LeftOut[];
-    /** Data that no export holds: a plugin says so of some of it, or takes no part in exports. */
+    /** Data that no export holds, because a plugin says so or takes no part in exports. */
     readonly neverGiven: readonly LeftOut[];
 }
 
@@ -81,7 +81,7 @@ export async function collectContributions(
     return { given, leftOut, neverGiven };
 }
 
-/** Takes from the items what a plugin says that they lack: that is for people, and never comes back to the plugin. */
+/** Removes the notes of a plugin on what its items lack: they are for people, and are not given back to the plugin. */
 function splitItems(given: readonly ExportItem[]): {
     readonly items: readonly ExportItem[];
     readonly omitted: readonly string[];
@@ -118,13 +118,13 @@ const contribution = joi.object({
         .required()
 });
 
-/** Reads what a document has for a plugin; null when it is damaged. */
+/** Reads a plugin's part of a document; null when it is damaged. */
 export function readContribution(value: unknown): Contribution | null {
     const { error } = joiOf(contribution).required().validate(value, { convert: false });
     return error === undefined ? (value as Contribution) : null;
 }
 
-/** How a plugin took its data back, by what its taps answered. */
+/** How a plugin took its data back, according to the answers of its taps. */
 export function judgeRestore(outcomes: readonly Outcome<unknown>[]): {
     readonly ok: boolean;
     readonly notes: readonly string[];
@@ -189,7 +189,7 @@ function isRestored(value: unknown): value is RestoredItem {
     );
 }
 
-/** Internal errors of a plugin are for its author: the note names them only in general. */
+/** Internal errors of a plugin concern its author, so the note only says that there was one. */
 function messageOf({ message }: { readonly message: string }): string {
     return message === unknown ? 'it failed; the log says why' : message;
 }

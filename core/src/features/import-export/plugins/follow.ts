@@ -1,4 +1,4 @@
-/** What follows for plugins once an import is durable. It takes its time, and whatever fails is told and undoes nothing. */
+/** The work for plugins after an import is durable. It may take long; a failure is reported and undoes nothing. */
 import type { Following, PluginOutcome } from '../../../engine/section.ts';
 import type { Call } from '../../../platform/call.ts';
 import type { PluginCatalogue } from '../ports.ts';
@@ -9,7 +9,7 @@ interface Follow {
     readonly read: readonly ReadPlugin[];
     /** As they were planned. */
     readonly outcomes: readonly PluginOutcome[];
-    /** Names of those whose records changed. */
+    /** Names of the plugins whose records changed. */
     readonly stored: readonly string[];
     readonly plugins: PluginCatalogue;
     readonly restorer: Restorer;
@@ -17,7 +17,7 @@ interface Follow {
     readonly run: Following;
 }
 
-/** What runs takes its settings, what is missing is installed, and then each gets its data back. */
+/** Running plugins take their settings, missing ones are installed, and then each one gets its data back. */
 export async function followPlugins({
     read,
     outcomes,

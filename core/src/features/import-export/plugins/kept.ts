@@ -1,4 +1,4 @@
-/** Plugins of a document that are not installed here: what was decided about them waits, sealed, until they are. */
+/** Plugins of a document that are not installed here. Their settings and decisions wait, sealed, until they are installed. */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
 import { KeptPluginEntity } from '../entities.ts';
@@ -65,7 +65,7 @@ export class KeptPlugins {
         });
     }
 
-    /** They were taken over, or given up. */
+    /** Forgets what waits: it was taken over, or given up. */
     forget(name: string): Promise<void> {
         return this.#db.write((tx) => this.forgetIn(tx, name));
     }

@@ -1,4 +1,4 @@
-/** What an import does with plugins, against what is here. */
+/** Plans what an import does with plugins, compared with those of this panel. */
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Entry, ImportMode, PluginOutcome } from '../../../engine/section.ts';
@@ -6,14 +6,14 @@ import { fail } from '../../../platform/errors.ts';
 import type { KnownPlugin, MovedPlugin, PluginCatalogue } from '../ports.ts';
 import type { Contribution } from './contributions.ts';
 
-/** One of a document, held against what is here. */
+/** A plugin of a document, compared with the one of this panel. */
 export interface ReadPlugin {
     readonly plugin: MovedPlugin;
-    /** What is wrong with its settings. */
+    /** The faults of its settings. */
     readonly faults: readonly string[];
     /** Its own data; null when the document has none. */
     readonly data: Contribution | null;
-    /** Of its record when it was read; null: there was none. */
+    /** The revision of its record when it was read; null: it had none. */
     readonly revision: number | null;
 }
 
@@ -94,7 +94,7 @@ export function planPlugins(
             install
         );
     });
-    // What is installed stays: removing a plugin is a decision of its own, with its data.
+    // Installed plugins stay: removing one, with its data, is a separate decision.
     const forgotten = mode === 'replace' ? [...waiting.values()] : [];
     return {
         entries: [

@@ -1,6 +1,6 @@
 /**
- * Data that plugins once gave and get back: kept, sealed, from the commit of an import until its plugin has taken it. A plugin that does not
- * run gets it when it runs for the first time; what the end of the panel cut is done again. Nothing comes back twice once it was taken or refused.
+ * Gives plugins the data of an import back. The data is kept sealed from the import's commit until the plugin has taken it. A plugin that does not
+ * run gets it when it first runs; a return that the end of the panel interrupted is repeated. Data that was taken or refused is not given again.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
@@ -23,7 +23,7 @@ export interface RestorerOptions {
     };
     readonly recorder: Recorder;
     readonly hooks: PluginHooks;
-    /** What of a name runs; `generation` is another one after every start. */
+    /** The running plugin of a name; every start gives it another `generation`. */
     running(plugin: string): { readonly package: string; readonly generation: object } | null;
     /** Tells the admins of a failure in the background. */
     notify(notification: {
@@ -64,7 +64,7 @@ interface Row {
 }
 
 const label = 'import-export plugin data';
-/** A plugin that takes the panel with it whenever it gets its data would do so at every start. */
+/** How often a return is tried: a plugin that crashes the panel when it gets its data would otherwise do so at every start. */
 const mostAttempts = 3;
 const waiting: Restored = { state: 'waiting', notes: ['its data is kept until it runs'] };
 
@@ -89,7 +89,7 @@ export class Restorer {
         );
     }
 
-    /** What waits, for an export: it belongs to the panel as if it had been taken. */
+    /** The waiting data, for an export: it belongs to the panel as if it had been taken. */
     waiting(): ReadonlyMap<string, Contribution> {
         return new Map(
             this.#all
@@ -126,7 +126,7 @@ export class Restorer {
         await tx.em.nativeDelete(PluginRestoreEntity, { name });
     }
 
-    /** While an import is under way, it says itself when data comes back. Returns how to let go. */
+    /** Holds back all returns while an import is under way, which starts them itself. Returns the function that ends the hold. */
     hold(): () => void {
         this.#holds += 1;
         return () => {
@@ -137,7 +137,7 @@ export class Restorer {
         };
     }
 
-    /** A plugin runs: what waits for it comes back, in the background. */
+    /** Called when a plugin runs: gives it its waiting data, in the background. */
     started(name: string): void {
         if (this.#holds > 0 || this.#closing.signal.aborted || this.#one.get(name) === undefined) {
             return;
@@ -179,7 +179,7 @@ export class Restorer {
         return work;
     }
 
-    /** Leaves what is under way to the next start. */
+    /** Stops. The next start repeats what is under way. */
     async close(): Promise<void> {
         this.#closing.abort(new Error('The panel stops'));
         await Promise.allSettled(this.#restores.values());
@@ -212,7 +212,7 @@ export class Restorer {
                     signal
                 )
             );
-            // A plugin that goes away has not answered, whatever its hook says.
+            // A plugin that stops meanwhile has not answered, even if its hook returned something.
             if (!signal.aborted && running(name)?.generation === here.generation) {
                 const { ok, notes } = judgeRestore(outcomes);
                 return this.#end(row, { state: ok ? 'restored' : 'failed', notes });

@@ -1,6 +1,6 @@
 /**
- * The plugins of a document: which ones, in which version, with which settings, and what they gave of their own data. A plugin that is not
- * installed here is listed, and what belongs to it is kept until it is. Grants are never exported: consent belongs to the admin who gave it.
+ * The plugins of a document, each with its version, its settings and its own data. A plugin that is not
+ * installed here is listed, and its part is kept until it is installed. Grants are never exported: consent belongs to the admin who gave it.
  */
 import { joi, type Value } from '@portico/sdk';
 
@@ -32,10 +32,10 @@ const shape = joi.object({
 });
 type Written = Value<typeof shape>;
 
-/** Where a plugin's own data stands among the secrets of the section. */
+/** The name of a plugin's own data among the secrets of the section. */
 export const dataPath = (name: string): string => `${name}/data`;
 
-/** What of plugins belongs to the panel, whether they are installed or not; by name. */
+/** All plugins that belong to the panel, installed or not, by name. */
 export function pluginsOfPanel({
     plugins,
     kept

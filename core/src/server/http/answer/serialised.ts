@@ -1,4 +1,4 @@
-/** An answer whose data is text already: what a plugin's own realm made of it. */
+/** An answer whose data is JSON text already: a plugin's guest runtime wrote it. */
 import type { JsonAnswer } from '@portico/sdk/host';
 
 /** The answer that carries ready text. */

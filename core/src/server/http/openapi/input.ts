@@ -38,7 +38,7 @@ export function bodyOf(route: Route): JsonSchema | undefined {
     const json = at('payload', () =>
         jsonSchemaOf(schema, { side: 'body', defaults: route.method !== 'PUT' })
     );
-    // A plugin's schema judges in the plugin's own realm: here it can only be described.
+    // A plugin's schema checks input in the plugin's guest runtime; here only its description is known.
     const required =
         (schema as unknown as Joi.Schema).validate({}, { convert: false }).error !== undefined ||
         ((json['required'] ?? []) as readonly string[]).length > 0;

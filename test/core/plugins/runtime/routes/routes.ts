@@ -23,7 +23,7 @@ describe("a plugin's routes", () => {
 
     after(() => rig.close());
 
-    it("answer in the envelope, with input validated in the plugin's realm", async () => {
+    it("answer in the envelope, with input validated in the plugin's guest runtime", async () => {
         const hello = await rig.ask('viewer', 'GET', `${base}/hello/Ann`);
         expect([hello.status, hello.text]).to.equal([
             200,
