@@ -39,9 +39,14 @@ export type {
     ApiAnswer,
     ApiCall,
     ApiService as ApiDoor,
+    ApiText,
     JsonSchema,
+    Plan,
+    PlannedChange,
+    ReadLimits,
     RouteFilter,
-    RouteInfo
+    RouteInfo,
+    TaskProgress
 } from './catalogue.ts';
 export type { Child, ExecOptions, ExecResult, Exit, GroupLimits, SpawnOptions, Usage } from './process.ts';
 export type { MandateOptions, MandatesService } from './mandates.ts';

@@ -1,6 +1,7 @@
 /** Plugins in a process of their own, where nothing else uses memory: how long one takes to be mounted, and what it leaves and keeps. */
 import { definePlugin, joi, type PluginDefinition } from '@portico/sdk';
 
+import { json } from '../../core/src/server/http/route.ts';
 import { createPluginRig, type PluginRig } from '../support/plugin-host.ts';
 import { asChild } from './child.ts';
 import { median } from './report.ts';
@@ -23,9 +24,10 @@ export interface PluginCosts {
     /** Nanoseconds of a run of a hook, and of a loop, with twelve taps. */
     readonly hook: number;
     readonly loop: number;
+    /** Nanoseconds of a plan, and of the call that it is about. */
+    readonly plan: number;
+    readonly call: number;
 }
-
-const calls = 5_000;
 
 const withRoutes = (count: number): PluginDefinition =>
     definePlugin({
@@ -51,7 +53,7 @@ function heap(): number {
     return process.memoryUsage().heapUsed / 1024;
 }
 
-async function took(work: () => Promise<unknown>): Promise<number> {
+async function took(work: () => Promise<unknown>, calls = 5_000): Promise<number> {
     const began = performance.now();
     for (let n = 0; n < calls; n += 1) {
         await work();
@@ -80,9 +82,72 @@ async function hooks(rig: PluginRig): Promise<{ readonly hook: number; readonly 
     return { hook: median(found[0]), loop: median(found[1]) };
 }
 
+/** A change of one row with its audit entry, through the front door, against the plan of it: what is there, and the change rolled back. */
+async function plans(): Promise<Pick<PluginCosts, 'plan' | 'call'>> {
+    const id = joi.object({ id: joi.number().integer().required() });
+    const about = { path: '/api/rows/{id}', validate: { params: id } };
+    const rig = await createPluginRig({
+        routes: [
+            json({
+                ...about,
+                id: 'rows.get',
+                method: 'GET',
+                access: 'things:read',
+                summary: 'Read',
+                handler: ({ params }) => ({ ...params, text: 'old', version: 1 })
+            }),
+            json({
+                ...about,
+                id: 'rows.update',
+                method: 'PUT',
+                access: 'things:write',
+                summary: 'Change',
+                rehearses: true,
+                validate: { params: id, payload: joi.object({ text: joi.string().max(100) }) },
+                handler: (call) =>
+                    rig.db.write((tx) =>
+                        call.complete(tx, {
+                            reply: { id: call.params.id, text: call.payload.text, version: 2 }
+                        })
+                    )
+            })
+        ]
+    });
+    Object.assign(rig.http, { checkReturns: false }); // as in production
+    const change = { id: 'rows.update', params: { id: 1 }, payload: { text: 'new' } };
+    const found: [number[], number[]] = [[], []];
+    const run = definePlugin({
+        setup(ctx) {
+            ctx.route({
+                method: 'GET',
+                path: '/measure',
+                access: 'read',
+                timeoutSeconds: 600,
+                async handler({ actor }) {
+                    for (let round = -1; round < 5; round += 1) {
+                        const each = [
+                            await took(() => ctx.api.plan(actor, change), 300),
+                            await took(() => ctx.api.call(actor, change), 300)
+                        ];
+                        if (round >= 0) {
+                            found.forEach((list, index) => list.push(each[index] ?? 0));
+                        }
+                    }
+                    return null;
+                }
+            });
+        }
+    });
+    await rig.run(run, { capabilities: { api: { read: ['*'], write: ['*'] } } });
+    await rig.ask('admin', 'GET', '/api/plugins/probe/measure');
+    await rig.close();
+    return { plan: median(found[0]), call: median(found[1]) };
+}
+
 asChild(async ({ mounts, rounds, cycles, kept }: PluginCostsAsked) => {
     const rig = await createPluginRig();
     Object.assign(rig.http, { checkReturns: false }); // as in production
+    const planned = await plans();
     const mounting: { routes: number; milliseconds: number }[] = [];
     for (const routes of mounts) {
         const definition = withRoutes(routes);
@@ -131,6 +196,7 @@ asChild(async ({ mounts, rounds, cycles, kept }: PluginCostsAsked) => {
         mounting,
         cycle: (after - before) / cycles,
         kept: (full - after) / kept,
-        ...(await hooks(rig))
+        ...(await hooks(rig)),
+        ...planned
     } satisfies PluginCosts;
 });

@@ -77,7 +77,7 @@ async function inProcess(report: Report): Promise<void> {
         ['--expose-gc']
     );
     try {
-        const { mounting, cycle, kept, hook, loop } = child.said;
+        const { mounting, cycle, kept, hook, loop, plan, call } = child.said;
         for (const { routes, milliseconds } of mounting) {
             const bare = await bareServer(routes);
             report.add({
@@ -92,6 +92,12 @@ async function inProcess(report: Report): Promise<void> {
             what: '12 taps of 12 plugins, through the boundary, against a plain awaited loop',
             value: hook / loop,
             of: `${number(hook)} of ${number(loop)} ns`
+        });
+        report.add({
+            target: '',
+            what: '`api.plan` of an update against the update, by `api.call`',
+            value: plan / call,
+            of: `${number(plan / 1000)} of ${number(call / 1000)} µs`
         });
         report.add({
             target: '',

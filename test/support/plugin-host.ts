@@ -12,7 +12,7 @@ import { taskEntities, taskMigrations } from '../../core/src/features/tasks/enti
 import { Tasks } from '../../core/src/features/tasks/tasks.ts';
 import type { Caller } from '../../core/src/platform/call.ts';
 import type { Clock } from '../../core/src/platform/clock.ts';
-import { openDatabase } from '../../core/src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../core/src/platform/database/database.ts';
 import { fail } from '../../core/src/platform/errors.ts';
 import { type CoreHooks, createCoreHooks } from '../../core/src/platform/hooks.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
@@ -37,6 +37,7 @@ export interface PluginRig {
     readonly gateway: Gateway;
     readonly hooks: CoreHooks;
     readonly tasks: Tasks;
+    readonly db: Database;
     readonly http: TestPorts;
     readonly url: string;
     readonly root: string;
@@ -244,6 +245,7 @@ export async function createPluginRig({
         gateway,
         hooks,
         tasks,
+        db,
         http: testPorts,
         url,
         root,

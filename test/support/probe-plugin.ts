@@ -201,6 +201,24 @@ export const probe = definePlugin({
             }
         });
         ctx.route({
+            method: 'POST',
+            path: '/plans',
+            access: 'write',
+            async handler({ actor }) {
+                const told = (work: Promise<unknown>): Promise<unknown> =>
+                    work.catch((error: { code?: number }) => error.code ?? 'bug');
+                const limits = { maxBytes: 40, maxSeconds: 2 };
+                return [
+                    await told(ctx.api.plan(actor, { id: 'things.wipe' })),
+                    await told(ctx.api.plan(actor, { id: 'no.such' })),
+                    await told(ctx.api.read(actor, { id: 'things.list' }, limits)),
+                    await told(ctx.api.read(actor, { id: 'things.list' }, { ...limits, maxBytes: 0 })),
+                    await told(ctx.api.call(actor, { id: 'things.list', follow: () => undefined })),
+                    await told(ctx.api.plan({ ...actor }, { id: 'things.wipe' }))
+                ];
+            }
+        });
+        ctx.route({
             method: 'GET',
             path: '/sum',
             access: 'read',

@@ -5,7 +5,16 @@
  */
 import type { Socket as NetSocket } from 'node:net';
 
-import type { ApiAnswer, ApiCall, RouteFilter, RouteInfo } from '../catalogue.ts';
+import type {
+    ApiAnswer,
+    ApiCall,
+    ApiText,
+    Plan,
+    ReadLimits,
+    RouteFilter,
+    RouteInfo,
+    TaskProgress
+} from '../catalogue.ts';
 import type { Db, Files, Health, Notification, PluginAuditEntry, TaskOptions, When } from '../context.ts';
 import type { Outcome, TapOrder } from '../hooks.ts';
 import type { AppliedHost, Certificate, Host, UpstreamState } from '../hosts-service.ts';
@@ -214,6 +223,9 @@ export interface Release {
     readonly leaked: readonly { readonly kind: string; readonly name: string; readonly error: string }[];
 }
 
+/** A call of the API, without what cannot be copied. */
+export type PlainApiCall = Omit<ApiCall, 'signal' | 'follow'>;
+
 /** What a generation may ask of its host. Every method throws failures only. `handle: null` means: the plugin itself. */
 export interface HostApi {
     log(input: {
@@ -229,9 +241,21 @@ export interface HostApi {
     }): Promise<readonly RouteInfo[]>;
     call(input: {
         readonly handle: number;
-        readonly call: Omit<ApiCall, 'signal'>;
+        readonly call: PlainApiCall;
         readonly signal: AbortSignal | null;
+        readonly follow?: (input: TaskProgress) => Promise<void>;
     }): Promise<ApiAnswer>;
+    read(input: {
+        readonly handle: number;
+        readonly call: PlainApiCall;
+        readonly limits: ReadLimits;
+        readonly signal: AbortSignal | null;
+    }): Promise<ApiText>;
+    plan(input: {
+        readonly handle: number;
+        readonly call: PlainApiCall;
+        readonly signal: AbortSignal | null;
+    }): Promise<Plan>;
     giveMandate(input: {
         readonly handle: number;
         readonly title: string;

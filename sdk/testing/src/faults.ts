@@ -7,6 +7,8 @@ import { inTime } from './deadline.ts';
 /** What a plugin asks the panel for, by the names that its code uses. */
 const asked = {
     call: 'api.call',
+    plan: 'api.plan',
+    read: 'api.read',
     routes: 'api.routes',
     audit: 'audit',
     listCertificates: 'certificates.list',

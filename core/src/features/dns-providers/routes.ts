@@ -17,6 +17,9 @@ const base = '/api/dns-providers';
 /** A provider may take its time until every name server knows. */
 const testSeconds = 240;
 
+/** What every change of a row declares: all of it is in one transaction. */
+const change = { access: 'dns:write', rehearses: true } as const;
+
 /** The routes under `/api/dns-providers`. */
 export function dnsProviderRoutes(providers: DnsProviders): Route[] {
     return [
@@ -34,7 +37,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             path: base,
             id: 'dnsProviders.create',
             fails: ['CONFLICT', 'TOOL_MISSING'],
-            access: 'dns:write',
+            ...change,
             summary: 'Add a DNS provider',
             validate: { payload: providerCreate },
             returns: providerView,
@@ -66,7 +69,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             path: `${base}/{id}`,
             id: 'dnsProviders.update',
             fails: ['CONFLICT', 'TOOL_MISSING'],
-            access: 'dns:write',
+            ...change,
             summary: 'Change a DNS provider',
             validate: { params: providerParams, payload: providerUpdate },
             returns: providerView,
@@ -77,7 +80,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             path: `${base}/{id}`,
             id: 'dnsProviders.remove',
             fails: ['IN_USE'],
-            access: 'dns:write',
+            ...change,
             summary: 'Remove a DNS provider that no certificate uses',
             validate: { params: providerParams },
             returns: joi.valid(null),

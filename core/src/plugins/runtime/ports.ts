@@ -5,8 +5,7 @@ import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import type { Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
 import type { HookHost } from '@portico/sdk/host';
 
-import type { TaskView } from '../../features/tasks/task.ts';
-import type { TaskStart } from '../../features/tasks/tasks.ts';
+import type { Tasks } from '../../features/tasks/tasks.ts';
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -88,6 +87,9 @@ export interface MandatesPort {
     end(call: Call, plugin: string, id: number): Promise<void>;
 }
 
+/** The panel's tasks. */
+export type TasksPort = Pick<Tasks, 'start' | 'get' | 'events' | 'cancel'>;
+
 /** The parts of the machine that plugins use. */
 export interface MachinePorts {
     readonly programs: ProgramsPort;
@@ -104,7 +106,7 @@ export interface PluginHostPorts {
     readonly http: HttpPorts;
     readonly hooks: HookHost;
     readonly db: Database;
-    readonly tasks: { start(options: TaskStart): Promise<TaskView> };
+    readonly tasks: TasksPort;
     notify(notification: {
         readonly event: string;
         readonly severity: 'info' | 'warning' | 'error';

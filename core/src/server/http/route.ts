@@ -63,6 +63,11 @@ export interface CoreOnly {
         readonly param: string;
         take(ticket: string): Promise<{ readonly caller: Caller; readonly data: unknown }>;
     };
+    /**
+     * The route can be rehearsed: all that its handler changes is in the transaction that it completes, and nothing leaves the panel before.
+     * The handler then runs with a call whose `complete` rolls back.
+     */
+    readonly rehearses?: boolean;
     /** Checks the input where the host cannot, before an Idempotency-Key is claimed. @throws VALIDATION_FAILED */
     prepare?(request: RouteRequest): Promise<void>;
 }

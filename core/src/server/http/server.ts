@@ -157,7 +157,8 @@ function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSig
                 response: request.raw.res,
                 bearer,
                 ports,
-                ending: ending()
+                ending: ending(),
+                isRehearsal: state.rehearsal !== undefined
             });
             if (typeof route.access === 'string') {
                 ports.authenticator.admit(caller, route);
@@ -364,6 +365,7 @@ async function recordFailure(request: Request, code: number, ports: HttpPorts): 
     const refused = status === 401 || status === 403 || status === 429;
     if (
         route === undefined ||
+        state.rehearsal !== undefined ||
         (route.audit === false && state.admitted === true) ||
         (!refused && effectOf(route) === 'read')
     ) {

@@ -16,8 +16,24 @@ export function createHostServices(
             routes: work.guard(async ({ for: actor, ...filter } = {}) =>
                 hostApi.routes({ handle: work.handleOf(actor), filter })
             ),
-            call: work.guard(async (actor, { signal = null, ...call }) =>
-                hostApi.call({ handle: actors.handleOf(actor), call: plainCopy(call, 'the call'), signal })
+            call: work.guard(async (actor, { signal = null, follow, ...call }) =>
+                hostApi.call({
+                    handle: actors.handleOf(actor),
+                    call: plainCopy(call, 'the call'),
+                    signal,
+                    ...(follow === undefined ? {} : { follow: async (progress) => follow(progress) })
+                })
+            ),
+            read: work.guard(async (actor, { signal = null, ...call }, limits) =>
+                hostApi.read({
+                    handle: actors.handleOf(actor),
+                    call: plainCopy(call, 'the call'),
+                    limits: plainCopy(limits, 'the limits'),
+                    signal
+                })
+            ),
+            plan: work.guard(async (actor, { signal = null, ...call }) =>
+                hostApi.plan({ handle: actors.handleOf(actor), call: plainCopy(call, 'the call'), signal })
             )
         },
         secrets: {

@@ -46,6 +46,7 @@ const requests: readonly (readonly [
     ['admin', 'GET', '/forged'],
     ['admin', 'GET', '/kept'],
     ['admin', 'GET', '/kept'],
+    ['admin', 'POST', '/plans'],
     ['admin', 'POST', '/mandate'],
     ['viewer', 'POST', '/mandate'],
     ['viewer', 'GET', '/sum'],

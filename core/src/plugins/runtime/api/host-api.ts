@@ -21,6 +21,8 @@ import type { PluginTickets } from '../routes/tickets.ts';
 import type { Schedules } from '../schedules.ts';
 import { Callers, type CallersOptions } from './callers.ts';
 import { callRoute } from './calls/call.ts';
+import { planRoute } from './calls/plan.ts';
+import { readRoute } from './calls/read.ts';
 import { listRoutes } from './catalogue.ts';
 import { PluginHosts } from './hosts-service.ts';
 import { mandatesApi } from './mandates.ts';
@@ -63,7 +65,7 @@ export function createHostApi(options: HostApiOptions): HostApi {
 function panelApi(
     { ports, grants, handles, tickets, log, label }: HostApiOptions,
     callers: Callers
-): Pick<HostApi, 'log' | 'detail' | 'routes' | 'call' | 'seal' | 'open' | 'ticket'> {
+): Pick<HostApi, 'log' | 'detail' | 'routes' | 'call' | 'read' | 'plan' | 'seal' | 'open' | 'ticket'> {
     return {
         async log({ level, message, fields }) {
             log[level](message, fields);
@@ -73,9 +75,17 @@ function panelApi(
         },
         routes: async ({ handle, filter }) =>
             listRoutes(ports, grants, handle === null ? null : callers.holder(handle).caller, filter),
-        call: callers.caused(async ({ handle, call, signal }) => {
+        call: callers.caused(async ({ handle, call, signal, follow }) => {
             const { held, caller } = callers.holder(handle);
-            return callRoute({ ports, grants, held, caller }, call, callers.untilEnd(signal));
+            return callRoute({ ports, grants, held, caller }, call, callers.untilEnd(signal), follow);
+        }),
+        read: callers.caused(async ({ handle, call, limits, signal }) => {
+            const { held, caller } = callers.holder(handle);
+            return readRoute({ ports, grants, held, caller }, call, limits, callers.untilEnd(signal));
+        }),
+        plan: callers.caused(async ({ handle, call, signal }) => {
+            const { held, caller } = callers.holder(handle);
+            return planRoute({ ports, grants, held, caller }, call, callers.untilEnd(signal));
         }),
         seal: async ({ text }) => ports.keyring.seal(`${label} own`, text),
         open: async ({ text }) => ports.keyring.open(`${label} own`, text),

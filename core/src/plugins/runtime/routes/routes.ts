@@ -77,7 +77,7 @@ function routeOf(document: RouteDocument, host: RouteHost): Route {
     // A handler of this kind takes what a route of this kind gives.
     return Object.assign(route, {
         handler: handlers[kind].bind(handlers),
-        ...(kind === 'json' && methods[0] === 'POST' ? { prepare: handlers.prepare.bind(handlers) } : {})
+        ...(kind === 'json' && methods[0] !== 'GET' ? { prepare: handlers.prepare.bind(handlers) } : {})
     }) as unknown as Route; // the union of handlers is not narrowed by the kind
 }
 

@@ -8,6 +8,7 @@ import type { Transaction } from '../../../platform/database/database.ts';
 import { wireOf } from '../answer/envelope.ts';
 import type { AuditEntry, HttpPorts, KeyInUse } from '../ports.ts';
 import { effectOf, type Route, type RouteRequest } from '../route.ts';
+import { Rehearsed } from './rehearsal.ts';
 
 const hiddenHeaders = new Set([
     'authorization',
@@ -35,6 +36,8 @@ export interface HttpCallInput {
     readonly ports: HttpPorts;
     /** Aborts when the server is about to go: streams and sockets end then, plain requests finish. */
     readonly ending: AbortSignal;
+    /** The call is only tried: what it would change is rolled back. */
+    readonly isRehearsal?: boolean;
 }
 
 /** One request as a call: what handlers and services see of it. */
@@ -117,6 +120,9 @@ export class HttpCall implements RouteRequest {
 
     async complete<T>(tx: Transaction, done: Done<T>): Promise<T> {
         const { reply, ...detail } = done;
+        if (this.#input.isRehearsal === true) {
+            throw new Rehearsed(reply);
+        }
         this.audit(detail);
         const wire = wireOf(reply, this.#input.url);
         await this.#input.ports.recorder.record(tx, this.entry(wire.status, 0));

@@ -1,6 +1,8 @@
 /** What rides on a hapi request of ours. */
 import type { Caller } from '../../../platform/call.ts';
+import type { Excerpt } from './excerpt.ts';
 import type { HttpCall } from './http-call.ts';
+import type { Rehearsal } from './rehearsal.ts';
 
 /** The fields of `request.app`. */
 export interface RequestState {
@@ -14,6 +16,10 @@ export interface RequestState {
     readonly ticket?: string;
     /** Set on a call that the panel itself makes for a user: no token is asked for. */
     readonly caller?: Caller;
+    /** Set on a call that is only tried. */
+    readonly rehearsal?: Rehearsal;
+    /** Set where only the beginning of the answer is wanted. */
+    readonly excerpt?: Excerpt;
     /** What the route's own ticket was issued with. */
     ticketData?: unknown;
 }

@@ -12,7 +12,9 @@ import { isSerialised } from '../answer/serialised.ts';
 import type { HttpPorts } from '../ports.ts';
 import type { HttpCall } from '../request/http-call.ts';
 import { readAddress, readBody } from '../request/input.ts';
+import type { RequestState } from '../request/state.ts';
 import { effectOf, type Route } from '../route.ts';
+import { rehearse } from './rehearse.ts';
 
 type JsonRoute = Extract<Route, { kind: 'json' }>;
 
@@ -31,7 +33,11 @@ export async function answerJson(
         return runHandler(route, call, request, h, ports);
     }
     readBody(route, call, request);
-    if (call.idempotencyKey !== null) {
+    const { rehearsal } = request.app as RequestState;
+    if (rehearsal !== undefined) {
+        return rehearse(route, call, rehearsal, h);
+    }
+    if (call.idempotencyKey !== null && route.method === 'POST') {
         await route.prepare?.(call);
     }
     const claimed = await claimKey(route, call, request, ports);

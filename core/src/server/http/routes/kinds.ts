@@ -1,5 +1,5 @@
 /** How each kind of route becomes a hapi route: how the body arrives, the time limit, and what turns the handler's answer into a response. */
-import type { Lifecycle, Request, ResponseToolkit, RouteOptions } from '@hapi/hapi';
+import type { Lifecycle, Request, ResponseObject, ResponseToolkit, RouteOptions } from '@hapi/hapi';
 
 import { fail } from '../../../platform/errors.ts';
 import type { HttpPorts } from '../ports.ts';
@@ -37,11 +37,15 @@ function options<R extends Route>(
     const maxBytes = Math.max(route.maxBytes ?? mebibyte, route.bytes?.maxBytes ?? 0);
     return {
         handler: (request, h) => {
-            const { call, upgrading } = request.app as RequestState;
+            const { call, upgrading, excerpt } = request.app as RequestState;
             if (upgrading === true && route.kind !== 'socket') {
                 throw fail.NOT_FOUND(null, { message: 'There is no WebSocket of that name here' });
             }
-            return answer(route, call as HttpCall, request, h, ports);
+            const answered = answer(route, call as HttpCall, request, h, ports);
+            // Each kind answers by a response of this toolkit.
+            return excerpt === undefined
+                ? answered
+                : answered.then((response) => excerpt.of(response as ResponseObject, request, h));
         },
         timeout: { server: seconds === null ? false : seconds * 1000 },
         ...(body === 'none'

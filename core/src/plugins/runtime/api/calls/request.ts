@@ -4,6 +4,7 @@ import { type ApiAnswer, type ApiCall, isFailure, type RouteInfo } from '@portic
 import type { Grants } from '@portico/sdk/host';
 
 import type { Caller } from '../../../../platform/call.ts';
+import type { RequestState } from '../../../../server/http/request/state.ts';
 import type { PluginHostPorts } from '../../ports.ts';
 import { type CatalogueEntry, coversRoute, findRoute } from '../catalogue.ts';
 import { type Held, onBehalf } from '../handles.ts';
@@ -11,6 +12,9 @@ import { addressOf } from './address.ts';
 
 /** A call as it crosses the boundary. */
 export type PlainCall = Omit<ApiCall, 'signal' | 'follow'>;
+
+/** What the panel's own part of a request says beside the caller. */
+export type Mode = Pick<RequestState, 'rehearsal' | 'excerpt'>;
 
 /** For whom a plugin calls, and with which rights. */
 export interface Calling {
@@ -31,17 +35,23 @@ export interface Admitted {
 
 const deepest = 4;
 
-/** Finds the route, and checks it against the grants. @returns why not, as an answer */
+/**
+ * Finds the route, and checks it against the grants.
+ *
+ * @param options - `ofPlan`: the route only checks another one, for which the plugin has the right
+ * @returns why not, as an answer
+ */
 export function admitCall(
     { ports, grants, held, caller }: Calling,
     call: PlainCall,
-    kinds: readonly RouteInfo['kind'][] = ['json']
+    kinds: readonly RouteInfo['kind'][] = ['json'],
+    { ofPlan = false }: { readonly ofPlan?: boolean } = {}
 ): Admitted | ApiAnswer {
     const entry = findRoute(ports, grants.plugin, call.id);
     if (entry === undefined || !kinds.includes(entry.info.kind)) {
         return refusal(40400, 'NOT_FOUND', `There is no route ${call.id} that a plugin may call so`);
     }
-    if (!grants.api(entry.info.id, entry.info.effect)) {
+    if (!ofPlan && !grants.api(entry.info.id, entry.info.effect)) {
         grants.missing(`api: ${entry.info.id}`);
         return refusal(
             40300,
@@ -50,7 +60,7 @@ export function admitCall(
             { permission: `api:${entry.info.id}` }
         );
     }
-    if (!coversRoute(caller, grants.plugin, call.id)) {
+    if (!ofPlan && !coversRoute(caller, grants.plugin, call.id)) {
         return refusal(40300, 'FORBIDDEN', `The mandate is not for the route ${call.id}`, {
             permission: `mandate:${call.id}`
         });
@@ -69,7 +79,7 @@ export async function send(
     { ports, grants, held }: Calling,
     { entry, url, via }: Admitted,
     call: PlainCall,
-    signal: AbortSignal | null
+    { mode = {}, signal }: { readonly mode?: Mode; readonly signal: AbortSignal | null }
 ): Promise<ServerInjectResponse | ApiAnswer> {
     const { idempotencyKey, ifMatch, payload } = call;
     const sending = ports.gateway.inject({
@@ -86,7 +96,7 @@ export async function send(
                 : { 'if-match': /^"|^\*$|^W\//.test(ifMatch) ? ifMatch : `"${ifMatch}"` })
         },
         ...(payload === undefined ? {} : { payload: JSON.stringify(payload) }),
-        app: { caller: via } as never // hapi types `app` by a global interface
+        app: { caller: via, ...mode } as never // hapi types `app` by a global interface
     });
     try {
         return await cancellable(sending, signal);
