@@ -13,6 +13,7 @@ import { auditRoutes } from './features/audit/routes.ts';
 import { authRoutes } from './features/auth/routes.ts';
 import { certificateRoutes } from './features/certificates/routes.ts';
 import { dnsProviderRoutes } from './features/dns-providers/routes.ts';
+import { eventRoutes } from './features/events/routes.ts';
 import { hostRoutes } from './features/hosts/routes.ts';
 import { KeptPlugins } from './features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from './features/import-export/ports.ts';
@@ -167,7 +168,7 @@ export async function createPanel({
 }
 
 function featureRoutes(
-    { audit, settings, notifications, tasks }: Foundation,
+    { audit, settings, notifications, tasks, events }: Foundation,
     { auth, users, roles, permissions }: AccountServices,
     { engine, hosts, certificates, dnsProviders }: ProxyServices,
     importExport: ImportExport
@@ -183,6 +184,7 @@ function featureRoutes(
         settingsRoutes(settings),
         notificationRoutes(notifications),
         taskRoutes(tasks),
+        eventRoutes(events),
         importExportRoutes(importExport)
     ].flat();
 }

@@ -14,6 +14,7 @@ const names = [
     'traffic',
     'memory',
     'changes',
+    'events',
     'process',
     'plugins',
     'acme'

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 
 import { Audit } from '../features/audit/audit.ts';
+import { PanelEvents } from '../features/events/events.ts';
 import { Notifications } from '../features/notifications/notifications.ts';
 import { Settings } from '../features/settings/settings.ts';
 import { Tasks } from '../features/tasks/tasks.ts';
@@ -19,6 +20,7 @@ import { Outbound } from '../platform/outbound/client.ts';
 import { removePanelAddress } from '../platform/panel-address.ts';
 import { createInternalCall } from '../server/http/request/internal-call.ts';
 import { sendAlerts } from './alerts.ts';
+import { publishEntry, publishHooks, publishTask } from './event-sources.ts';
 import { openStorage } from './storage.ts';
 
 /** The services that every other part may use. */
@@ -36,6 +38,8 @@ export interface Foundation {
     readonly outbound: Outbound;
     readonly notifications: Notifications;
     readonly tasks: Tasks;
+    /** What happens in the panel, for those who listen. */
+    readonly events: PanelEvents;
     /** A call of the panel itself. */
     systemCall(): Call;
 }
@@ -80,6 +84,9 @@ async function openServices(
 ): Promise<Foundation> {
     const hooks = createCoreHooks(log, hookTiming);
     const settings = await Settings.load({ db, keyring, config, clock, log });
+    const events = new PanelEvents();
+    publishHooks(events, hooks);
+    const recorded = recordedHook(hooks);
     const audit = await Audit.open({
         db,
         keyring,
@@ -87,13 +94,16 @@ async function openServices(
         clock,
         log,
         retentionDays: () => settings.get('audit.retentionDays'),
-        recorded: recordedHook(hooks)
+        recorded(entry) {
+            recorded(entry);
+            publishEntry(events, entry);
+        }
     });
     const outbound = new Outbound({ allow: () => settings.get('panel.outboundAllow'), log });
     const raised = hooks.notificationRaised;
     const notifications = new Notifications({ db, keyring, outbound, clock, log, recorder: audit, raised });
     sendAlerts(hooks, notifications);
-    const tasks = await Tasks.open({ db, log, clock });
+    const tasks = await Tasks.open({ db, log, clock, changed: (task) => publishTask(events, task) });
     const systemCall = (): Call => createInternalCall({ recorder: audit });
     return {
         config,
@@ -108,6 +118,7 @@ async function openServices(
         outbound,
         notifications,
         tasks,
+        events,
         systemCall
     };
 }

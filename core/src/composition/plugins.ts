@@ -10,6 +10,7 @@ import type { HttpPorts } from '../server/http/ports.ts';
 import type { Route } from '../server/http/route.ts';
 import type { AccountServices } from './accounts.ts';
 import { alertOfPlugin } from './alerts.ts';
+import { publishPlugin, publishRoutes } from './event-sources.ts';
 import type { Foundation } from './foundation.ts';
 import { certificatesPort, hostsPort, networkPort } from './plugin-ports.ts';
 import type { ProxyServices } from './proxy.ts';
@@ -36,7 +37,7 @@ export function createPluginManager(
     foundation: Foundation,
     { people, importExport, kept, routes, sdk, reached, timing, ...parts }: PluginParts
 ): Promise<Plugins> {
-    const { config, db, keyring, clock, log, hooks, notifications } = foundation;
+    const { config, db, keyring, clock, log, hooks, notifications, events } = foundation;
     return createPlugins({
         config,
         db,
@@ -56,11 +57,15 @@ export function createPluginManager(
         changed(plugin, state, before, failure) {
             notifyLater(hooks.pluginStateChanged, () => ({ plugin, state, before }));
             alertOfPlugin(notifications, { plugin, state, failure });
+            publishPlugin(events, plugin, state, before);
             if (state === 'running') {
                 importExport.started(plugin);
             }
         },
-        routesChanged: (plugin) => notifyLater(hooks.routesChanged, () => ({ plugin })),
+        routesChanged(plugin) {
+            notifyLater(hooks.routesChanged, () => ({ plugin }));
+            publishRoutes(events, plugin);
+        },
         ...(timing === undefined ? {} : { timing })
     });
 }

@@ -7,6 +7,7 @@ const routeGroups = [
     'auth',
     'certificates',
     'dns-providers',
+    'events',
     'health',
     'hosts',
     'import-export',

@@ -98,10 +98,16 @@ export class LiveTask {
     #saved = 0;
     #ending = false;
     #recorded: LiveTask['recorded'] = null;
+    readonly #told: (row: TaskRow) => void;
+    #lastTold: TaskRow;
 
-    constructor(row: TaskRow, lockKey: string | null) {
+    /** @param told - is called when the state changes, or the progress by a hundredth; must not throw */
+    constructor(row: TaskRow, lockKey: string | null, told: (row: TaskRow) => void = () => undefined) {
         this.#row = row;
         this.lockKey = lockKey;
+        this.#told = told;
+        this.#lastTold = row;
+        told(row);
     }
 
     get row(): TaskRow {
@@ -153,6 +159,11 @@ export class LiveTask {
                 : this.#row.version + 1;
         this.#row = { ...this.#row, ...fields, version };
         this.#changed();
+        const { state, progress } = this.#lastTold;
+        if (state !== this.#row.state || Math.abs((this.#row.progress ?? 0) - (progress ?? 0)) >= 0.01) {
+            this.#lastTold = this.#row;
+            this.#told(this.#row);
+        }
     }
 
     /** Adds text to the log, and wakes the readers. */

@@ -65,6 +65,8 @@ export interface TasksOptions {
     readonly db: Database;
     readonly log: Logger;
     readonly clock: Clock;
+    /** Is told a task whose state or progress changed; must not throw. */
+    readonly changed?: (task: TaskRow) => void;
     /** Milliseconds; defaults: 5 s between saves, 5 s for work to end when the panel stops, 2 s when it is cancelled. */
     readonly timing?: { readonly saveMs?: number; readonly closeMs?: number; readonly cancelMs?: number };
 }
@@ -130,7 +132,7 @@ export class Tasks {
                     });
                 }
             );
-            const task = new LiveTask(row, key);
+            const task = new LiveTask(row, key, this.#options.changed);
             this.#live.set(row.id, task);
             if (key !== null) {
                 this.#keys.set(key, row.id);
