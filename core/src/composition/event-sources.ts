@@ -1,6 +1,6 @@
 /** What the panel's parts tell becomes events for those who listen at `GET /api/events`. */
 import type { PanelEvents } from '../features/events/events.ts';
-import { isStarter, mayRead,type TaskRow } from '../features/tasks/task.ts';
+import { isStarter, mayRead, type TaskRow } from '../features/tasks/task.ts';
 import type { Caller } from '../platform/call.ts';
 import type { CoreHooks } from '../platform/hooks.ts';
 import type { AuditEntry } from '../server/http/ports.ts';
