@@ -10,6 +10,8 @@ export async function run(config: Config, { stopEngine }: { readonly stopEngine:
     enableCompileCache();
     process.umask(0o077);
     const log = createLog({ level: config.logLevel });
+    // A closed standard error must not end the panel.
+    process.stderr.on('error', () => undefined);
     let panel: Panel | null = null;
     process.on('uncaughtException', (error) => {
         if (panel?.handleUncaught(error) === true) {

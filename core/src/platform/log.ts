@@ -1,6 +1,8 @@
 /** Structured logs: one JSON object a line. What must not be read there is masked by its key and, where a value is known to be secret, by the value. */
 import { type Logger as Pino, pino } from 'pino';
 
+import { LogOutput } from './log-output.ts';
+
 /** Writes log entries of one part of the panel. */
 export interface Logger {
     debug(message: string, fields?: object): void;
@@ -15,6 +17,8 @@ export interface Logger {
 export interface Log extends Logger {
     /** From now on this text never appears in the log. Short texts (under 8 characters) are left alone: they would mask by accident. */
     hide(secret: string): void;
+    /** How many lines could not be written since the start; 0 where `write` is given. */
+    lostLines(): number;
 }
 
 /** How a log is written. */
@@ -32,7 +36,8 @@ const deepest = 8;
 /** Writes JSON lines; secrets in the fields are masked by name. */
 export function createLog(options: LogOptions): Log {
     const hidden = new Set<string>();
-    const out = options.write ?? ((line: string) => process.stdout.write(line));
+    const output = options.write === undefined ? new LogOutput() : null;
+    const out = options.write ?? ((line: string) => output?.write(line));
     const logger = pino(
         {
             level: options.level,
@@ -50,7 +55,8 @@ export function createLog(options: LogOptions): Log {
             if (secret.length >= 8) {
                 hidden.add(secret);
             }
-        }
+        },
+        lostLines: () => output?.lost ?? 0
     });
 }
 
