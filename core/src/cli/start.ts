@@ -1,4 +1,5 @@
 /** `portico start`: runs the panel in the foreground. */
+import { isTakenByConnection } from '../platform/ephemeral-port.ts';
 import type { Command } from './command/command.ts';
 import { CommandError, explainFileError, systemCode } from './command/command-error.ts';
 import { databasePath } from './panel/data-folder.ts';
@@ -21,7 +22,9 @@ export const start: Command = {
         } catch (error) {
             if (systemCode(error) === 'EADDRINUSE') {
                 throw new CommandError(
-                    `Another program listens on ${config.host}:${config.port}: end it, or set PORTICO_PORT`
+                    isTakenByConnection(config.port)
+                        ? `An outgoing connection has the port ${config.port}: reserve it in net.ipv4.ip_local_reserved_ports, or set PORTICO_PORT to one outside of net.ipv4.ip_local_port_range`
+                        : `Another program listens on ${config.host}:${config.port}: end it, or set PORTICO_PORT`
                 );
             }
             throw explainFileError(error, config.dataDir, databasePath(config.dataDir));

@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 
+import { bindWhenFree } from '../../platform/ephemeral-port.ts';
 import type { EngineConfig } from '../port.ts';
 
 /** An address that the engine would listen on. */
@@ -14,6 +15,9 @@ export interface Listener {
 
 /** A listen address whose ports are a range longer than this is left to the engine. */
 const longestRange = 64;
+
+/** How long a port is waited for that an outgoing connection has. */
+const bindMs = 3_000;
 
 /**
  * Every TCP address, and UDP address for HTTP/3, that a configuration makes the engine listen on. Unix sockets and what only
@@ -63,7 +67,7 @@ export const probeListeners = async (
     const problems: string[] = [];
     const held = new Set(engine.listeners.map(keyOf));
     for (const listener of listeners.filter((wanted) => !held.has(keyOf(wanted)))) {
-        const code = await (listener.network === 'tcp' ? bindTcp(listener) : bindUdp(listener));
+        const code = await (listener.network === 'tcp' ? bindTcpWhenFree(listener) : bindUdp(listener));
         if (code === 'EADDRINUSE') {
             const holders = holdersOf(listener);
             const other = holders.find(({ pid }) => pid !== engine.pid);
@@ -103,10 +107,15 @@ const parseListen = (address: string): readonly Listener[] => {
     }));
 };
 
-const bindTcp = ({ host, port }: Listener): Promise<string | null> =>
-    new Promise((done) => {
+const bindTcpWhenFree = (listener: Listener): Promise<string | null> =>
+    bindWhenFree(listener.port, () => bindTcp(listener), bindMs).catch(
+        (error: NodeJS.ErrnoException) => error.code ?? 'UNKNOWN'
+    );
+
+const bindTcp = ({ host, port }: Listener): Promise<null> =>
+    new Promise((done, reject) => {
         const server = createServer();
-        server.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'UNKNOWN'));
+        server.once('error', reject);
         server.listen({ port, exclusive: true, ...(host === '' ? {} : { host }) }, () =>
             server.close(() => done(null))
         );

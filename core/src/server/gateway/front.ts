@@ -5,6 +5,7 @@ import { type AddressInfo, Server as Listener } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 
+import { bindWhenFree } from '../../platform/ephemeral-port.ts';
 import { fail } from '../../platform/errors.ts';
 import { commonHeaders, failureEnvelope, jsonType } from '../http/answer/envelope.ts';
 import { refuse } from '../http/routes/socket.ts';
@@ -15,6 +16,7 @@ const headersTimeoutMs = 15_000;
 const keepAliveMs = 65_000;
 /** How long a client that connected just before the end has to send its request. */
 const lateMs = 50;
+const bindMs = 10_000;
 /** So many connections that wait at the end are still accepted. */
 const mostLate = 512;
 /** No byte in either direction for so long ends a connection; streams send a comment far more often. */
@@ -55,8 +57,12 @@ export function createFront(silentMs = silenceMs): Server {
     return front;
 }
 
-/** Starts to listen. */
+/** Starts to listen. Waits up to 10 s for a port that an outgoing connection has. */
 export function listen(front: Server, host: string, port: number): Promise<AddressInfo> {
+    return bindWhenFree(port, () => tryToListen(front, host, port), bindMs);
+}
+
+function tryToListen(front: Server, host: string, port: number): Promise<AddressInfo> {
     return new Promise((resolve, reject) => {
         front.once('error', reject);
         front.listen(port, host, () => {

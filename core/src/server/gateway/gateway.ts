@@ -84,12 +84,8 @@ export class Gateway {
         this.#log = log;
         this.#drainMs = drainMs;
         this.#waiting = waiting;
-        this.#front.on('request', (request: IncomingMessage, response: ServerResponse) =>
-            this.#serve(request, response, false)
-        );
-        this.#front.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-            this.#serve(request, response, true)
-        );
+        this.#front.on('request', (request, response) => this.#serve(request, response, false));
+        this.#front.on('checkContinue', (request, response) => this.#serve(request, response, true));
         this.#front.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
             this.#upgrade(request, socket, head)
         );
