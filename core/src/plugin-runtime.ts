@@ -47,6 +47,15 @@ export {
 } from './plugins/runtime/programs/machine.ts';
 export { Programs } from './plugins/runtime/programs/programs.ts';
 export type { Alarm } from './plugins/runtime/schedules.ts';
+export {
+    type OutputOptions,
+    type ServiceCommand,
+    type ServiceLine,
+    ServiceNotReloadable,
+    type ServicesPort,
+    type ServiceStatus,
+    ServiceUnknown
+} from './services/port.ts';
 export { createGateway, type Gateway } from './server/gateway/gateway.ts';
 export { requireAccess } from './server/http/access.ts';
 export { unknownPath } from './server/http/answer/unknown-path.ts';

@@ -71,6 +71,12 @@ export const manifestSchema = joi.object({
             collect: texts.description('Collecting hooks of the core that it runs'),
             taps: texts.description('Guards, waterfalls and collecting hooks that it taps'),
             public: texts.description('The written reasons of its public routes'),
+            services: joi
+                .boolean()
+                .valid(true)
+                .description(
+                    'Keeps programs running when it is disabled or the panel ends; they are those of `exec`'
+                ),
             pages: joi
                 .boolean()
                 .valid(true)

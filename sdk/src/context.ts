@@ -22,6 +22,7 @@ import type {
     PluginStream,
     PluginUpload
 } from './route.ts';
+import type { ServicesService } from './services.ts';
 
 /** Deeply read-only. */
 export type Frozen<T> = T extends Date | Uint8Array
@@ -338,6 +339,8 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     exec(file: string, args: readonly string[], options?: ExecOptions): Promise<ExecResult>;
     /** Starts a program; needs the capability `exec`. @throws TOOL_MISSING 50302 when it is absent */
     spawn(file: string, args: readonly string[], options?: SpawnOptions): Promise<Child>;
+    /** Programs that outlive the plugin and the panel; needs the capability `services`, and `exec` for the program. */
+    readonly services: ServicesService;
     /** Starts long work that users can see and cancel. Resolves when the task is durable, before the work ends. */
     task<T>(options: TaskOptions, work: (run: TaskRun) => Promise<T>): Promise<TaskView>;
     /** Runs work at certain times. A second schedule with the same name replaces the first. */

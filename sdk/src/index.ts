@@ -58,6 +58,7 @@ export type {
     HostsService as HostsDoor,
     UpstreamState
 } from './hosts-service.ts';
+export type { ServiceExit, ServiceInfo, ServiceLine, ServiceOptions, ServicesService } from './services.ts';
 export { KeyedMutex, Mutex } from './mutex.ts';
 export { errors } from './plugin-errors.ts';
 export { createHookHost } from './boundary/hooks/hook-host.ts';

@@ -31,6 +31,7 @@ import { json, type Route } from '../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../core/src/server/http/server.ts';
 import { TestMandates } from '../../sdk/testing/src/mandates.ts';
 import { caller, createTestPorts, type TestPorts } from './http-ports.ts';
+import { ServicesRig } from './services.ts';
 
 export interface PluginRig {
     readonly host: PluginHost;
@@ -166,6 +167,7 @@ export async function createPluginRig({
     const { port } = await gateway.listen('127.0.0.1', 0);
     const notified: PluginRig['notified'] = [];
     const keyring = createKeyring(root);
+    const services = new ServicesRig(root);
     const mandates = new TestMandates(() => clock.now());
     const host = createPluginHost({
         gateway,
@@ -200,6 +202,7 @@ export async function createPluginRig({
             remove: () => Promise.reject(fail.NOT_READY())
         },
         network: networkPort(http.log),
+        services: services.services,
         fragments: { put: async () => null, drop: async () => [] },
         mandates,
         isDangerous: (permission) => permission.endsWith(':unsafe'),
@@ -300,6 +303,8 @@ export async function createPluginRig({
                 await generation.close('the test ends');
             }
             await gateway.close();
+            await services.end();
+            await services.services.close();
             await tasks.close();
             await db.close();
             rmSync(root, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 /** A supervisor of services with real processes, in a folder of its own, which ends with all of its services. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -45,15 +45,14 @@ export class ServicesRig {
         return identify(Number(parent)) as ProcessIdentity;
     }
 
-    /** Ends the services, the supervisor and its watchdog. */
-    async end(owners: readonly string[] = ['web-1']): Promise<void> {
+    /** Ends all services, the supervisor and its watchdog. */
+    async end(): Promise<void> {
         if (!existsSync(join(this.folder, 'services', 'lock'))) {
             return;
         }
-        for (const owner of owners) {
-            for (const { name } of await this.services.list(owner)) {
-                await this.services.remove(owner, name);
-            }
+        for (const id of readdirSync(join(this.folder, 'services', 'units'))) {
+            const [owner = '', name = ''] = id.split('.');
+            await this.services.remove(owner, name);
         }
         const [supervisor, watchdog] = [await this.supervisor(), await this.watchdog()];
         await this.services.close();
@@ -61,8 +60,8 @@ export class ServicesRig {
         await until(() => !isAlive(supervisor) && !isAlive(watchdog), 'the supervisor ended');
     }
 
-    async close(owners?: readonly string[]): Promise<void> {
-        await this.end(owners);
+    async close(): Promise<void> {
+        await this.end();
         await this.services.close();
         rmSync(this.folder, { recursive: true, force: true });
     }
@@ -83,6 +82,7 @@ export class ServicesRig {
 /** A command of the shell as a service. */
 export function shell(script: string, more: Partial<ServiceCommand> = {}): ServiceCommand {
     return {
+        grants: { exec: 'sh', user: null },
         path: '/bin/sh',
         args: ['-c', script],
         cwd: '/',

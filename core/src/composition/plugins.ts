@@ -8,6 +8,7 @@ import type { PluginHostPorts } from '../plugins/runtime/ports.ts';
 import type { Gateway } from '../server/gateway/gateway.ts';
 import type { HttpPorts } from '../server/http/ports.ts';
 import type { Route } from '../server/http/route.ts';
+import { createServices } from '../services/services.ts';
 import type { AccountServices } from './accounts.ts';
 import { alertOfPlugin } from './alerts.ts';
 import { publishPlugin, publishRoutes } from './event-sources.ts';
@@ -71,7 +72,7 @@ export function createPluginManager(
 }
 
 function runtimePorts(
-    { db, tasks, keyring, clock, log, hooks, notifications }: Foundation,
+    { config, db, tasks, keyring, clock, log, hooks, notifications }: Foundation,
     { people, proxy, http, gateway }: Pick<PluginParts, 'people' | 'proxy' | 'http' | 'gateway'>
 ): PluginHostPorts {
     const { hosts, engine, certificates } = proxy;
@@ -91,6 +92,7 @@ function runtimePorts(
         hosts: hostsPort(hosts, engine),
         certificates: certificatesPort(certificates),
         network: networkPort(log),
+        services: createServices(config.dataDir, log),
         fragments: engine.fragments,
         mandates: people.auth.mandates,
         isDangerous: (permission) => people.permissions.isDangerous(permission),

@@ -1,12 +1,23 @@
 /** Programs that outlive the panel: what the panel asks for, and what a backing promises. systemd and the panel's own supervisor are the two backings. */
 
+import { createHash } from 'node:crypto';
+
 import type { GroupLimits } from '../platform/control-group/control-group.ts';
 
 /** When a service that ended is started again. `never`: only after a reboot; `once`: not even then. */
 export type RestartPolicy = 'always' | 'on-failure' | 'never' | 'once';
 
+/** The grants that a service stands on. */
+export interface ServiceGrants {
+    /** The program as the plugin named it. */
+    readonly exec: string;
+    /** The account as the plugin named it; null for the panel's own. */
+    readonly user: string | null;
+}
+
 /** A service as a backing keeps it. Everything is decided: no grant, path or account is looked up later. */
 export interface ServiceCommand {
+    readonly grants: ServiceGrants;
     /** Absolute path of the program. */
     readonly path: string;
     readonly args: readonly string[];
@@ -48,6 +59,7 @@ export interface ServiceStatus {
     /** How often it ended without being asked to. */
     readonly exits: number;
     readonly lastExit: ServiceExit | null;
+    readonly grants: ServiceGrants;
     /** Failed runs in a row; 0 again once it has run for a minute. */
     readonly failures: number;
 }
@@ -104,6 +116,11 @@ export class StorageFull extends Error {}
 
 /** The supervisor or systemd did not answer. */
 export class ServicesUnavailable extends Error {}
+
+/** Names the owner of services: one plugin of one package. Another package under the same name is another owner. */
+export function ownerOf(plugin: string, packageName: string): string {
+    return `${plugin}-${createHash('sha256').update(packageName).digest('hex').slice(0, 12)}`;
+}
 
 /** What a service's name looks like. */
 export const serviceName = /^[a-z0-9][a-z0-9_-]{0,62}$/;

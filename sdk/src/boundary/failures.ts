@@ -14,6 +14,10 @@ export const boundaryErrors = defineErrors({
     CAPABILITY_MISSING: { code: 50305, message: 'The plugin {plugin} lacks the capability {capability}' },
     /** Work that acts on the world, before `onStart`. */
     NOT_STARTED: { code: 50306, message: 'The plugin {plugin} has not started: {door} belongs in onStart' },
+    /** A reload of a service that does not run, or has no `reloadSignal`. */
+    SERVICE_NOT_RELOADABLE: { code: 40905, message: 'The service {service} cannot be reloaded' },
+    /** Neither systemd nor the panel's supervisor answers. Services that run go on. */
+    SERVICES_UNAVAILABLE: { code: 50308, message: 'The supervisor of services does not answer' },
     /** A partner that does not run, or has no such method. */
     PARTNER_UNAVAILABLE: {
         code: 50307,

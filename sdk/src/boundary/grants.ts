@@ -16,6 +16,7 @@ export interface Capabilities {
     readonly collect?: readonly string[] | undefined;
     readonly taps?: readonly string[] | undefined;
     readonly public?: readonly string[] | undefined;
+    readonly services?: true | undefined;
     readonly pages?: true | undefined;
     readonly direct?: readonly ('exec' | 'network' | 'files' | 'native')[] | undefined;
 }
@@ -132,6 +133,10 @@ export class Grants {
         const side = effect === 'read' ? 'read' : 'write';
         const [asked, granted] = [this.#asked.api?.[side] ?? [], this.#granted().api?.[side] ?? []];
         return (asked.includes('*') || asked.includes(id)) && (granted.includes('*') || granted.includes(id));
+    }
+
+    get services(): boolean {
+        return this.#asked.services === true && this.#granted().services === true;
     }
 
     get pages(): boolean {

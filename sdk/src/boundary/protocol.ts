@@ -30,6 +30,7 @@ import type {
     StreamEvent,
     Success
 } from '../route.ts';
+import type { ServiceInfo, ServiceLine, ServiceOptions } from '../services.ts';
 
 /** An actor as plain data; the host knows it by the handle beside it. */
 export interface PlainActor extends Omit<Actor, 'can'> {
@@ -316,6 +317,20 @@ export interface HostApi {
     }): Promise<void>;
     unschedule(input: { readonly name: string }): Promise<void>;
     nextRun(input: { readonly name: string }): Promise<Date | null>;
+    putService(input: { readonly name: string; readonly options: ServiceOptions }): Promise<ServiceInfo>;
+    listServices(input: object): Promise<readonly ServiceInfo[]>;
+    /** @throws NOT_FOUND 40400 */
+    changeService(input: {
+        readonly name: string;
+        readonly change: 'start' | 'stop' | 'restart' | 'reload';
+    }): Promise<ServiceInfo>;
+    removeService(input: { readonly name: string }): Promise<void>;
+    serviceOutput(input: {
+        readonly name: string;
+        readonly tail: number;
+        readonly follow: boolean;
+        readonly signal: AbortSignal | null;
+    }): Promise<{ readonly lines: AsyncIterable<ServiceLine> }>;
     notify(input: Notification): Promise<void>;
     audit(input: Omit<PluginAuditEntry, 'actor'> & { readonly handle: number | null }): Promise<void>;
     runHook(input: {

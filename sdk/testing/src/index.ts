@@ -28,5 +28,6 @@ export type { FakeContract, TestPartners } from './partners.ts';
 export type { Who } from './people.ts';
 export type { ProgramAnswer, ProgramCall, TestPrograms } from './programs.ts';
 export type { TestRuntime } from './runtime.ts';
+export type { TestServices } from './services.ts';
 export type { TestSocket } from './socket.ts';
 export type { TestTask, TestTasks } from './tasks.ts';

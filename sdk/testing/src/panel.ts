@@ -41,6 +41,7 @@ import type { TestPackage } from './package.ts';
 import { TestPartners } from './partners.ts';
 import { People } from './people.ts';
 import { TestPrograms } from './programs.ts';
+import { TestServices } from './services.ts';
 import { TestTasks } from './tasks.ts';
 
 /** An entry of the audit log. */
@@ -140,6 +141,7 @@ export class TestPanel {
     readonly mandates: TestMandates;
     readonly network = new TestNetwork();
     readonly programs = new TestPrograms();
+    readonly services: TestServices;
     readonly partners: TestPartners;
     readonly tasks: TestTasks;
     readonly log: readonly LogLine[];
@@ -163,6 +165,7 @@ export class TestPanel {
         this.schedules = new TestSchedules(clock, patienceMs);
         this.faults = new TestFaults(patienceMs);
         this.hooks = new TestHooks(patienceMs);
+        this.services = new TestServices(() => clock.now());
         this.api = new TestApi(http, opened.permissions);
         this.tasks = new TestTasks(tasks, db, http.recorder, system, patienceMs);
         this.plugins = createPluginHost({
@@ -181,6 +184,7 @@ export class TestPanel {
             certificates: this.hosts.certificatesPort,
             network: this.network.port,
             machine: { programs: this.programs, alarm: clock.alarm, root: join(root, 'machine') },
+            services: this.services,
             fragments: { put: async () => null, drop: async () => [] },
             mandates: this.mandates,
             isDangerous: (permission) => opened.permissions.isDangerous(permission),

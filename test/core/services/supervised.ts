@@ -322,14 +322,43 @@ describe('SupervisedServices', { timeout: 60_000 }, () => {
             await until(async () => ![pid, 0].includes(await pidOf('web')));
             expect((await rig.services.stop(owner, 'web')).state).to.equal('stopped');
             disk.free();
-            await rig.services.start(owner, 'web');
+            const { startedAt } = await rig.services.start(owner, 'web');
             await until(async () =>
-                (await textOf('web')).some((text) => /lines are missing here/.test(text))
+                (await outputOf(rig.services, 'web')).some(({ at }) => at >= (startedAt ?? Infinity))
             );
         } finally {
             disk.free();
             await rig.end();
             disk.close();
+        }
+    });
+});
+
+describe('OutputLog', { timeout: 20_000 }, () => {
+    itWithDisk('says how many lines a full disk cost', async () => {
+        const folder = mkdtempSync(join(tmpdir(), 'portico-output-'));
+        const disk = mountSmallDisk(folder, 256 * 1024);
+        try {
+            const log = new OutputLog(join(folder, 'output.log'), 1024 * 1024);
+            const write = async (text: string): Promise<void> => {
+                log.add('stdout', Buffer.from(`${text.padEnd(8_000, '.')}\n`));
+                await log.flush();
+            };
+            await write('first');
+            disk.fill();
+            await write('second');
+            await write('third');
+            disk.free();
+            await write('fourth');
+            const text = readFileSync(join(folder, 'output.log'), 'utf8');
+            expect(text).to.match(/stdout first/);
+            expect(text).to.not.match(/third/);
+            expect(text).to.match(
+                /^\d+ stderr \[portico\] 2 lines are missing here: .*\n+\d+ stdout fourth/m
+            );
+        } finally {
+            disk.close();
+            rmSync(folder, { recursive: true });
         }
     });
 });

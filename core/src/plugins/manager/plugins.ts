@@ -242,6 +242,7 @@ export class Plugins {
         clearTimeout(this.#goodTimer);
         this.#health.close();
         await this.lifecycle.close();
+        await this.#options.ports.services.close();
         if (this.#isOpen && this.#safeMode === null) {
             await this.#crashLoop.forgetStarts();
         }
@@ -249,6 +250,7 @@ export class Plugins {
 
     async #open(): Promise<void> {
         const { log } = this.#options;
+        void this.#options.ports.services.open(); // not awaited: services that hang must not keep plugins waiting
         await this.#host.recover();
         await this.#registry.collect();
         this.#safeMode = await this.#decideSafeMode();

@@ -8,6 +8,7 @@ import { type GenerationDocument, Grants, type Guest, labelOf, Scope, within } f
 
 import type { Route } from '../../server/http/route.ts';
 import type { HttpServer } from '../../server/http/server.ts';
+import { ownerOf } from '../../services/port.ts';
 import { Handles } from './api/handles.ts';
 import { checkTaps, createHostApi, requirePages } from './api/host-api.ts';
 import { createLocalApi } from './api/local-api.ts';
@@ -32,6 +33,7 @@ import { providerOf } from './partners/provider.ts';
 import type { MachinePorts, PluginHostPorts } from './ports.ts';
 import { machinePrograms } from './programs/machine.ts';
 import { Programs } from './programs/programs.ts';
+import { PluginServices } from './programs/services.ts';
 import type { Journal } from './records/journal.ts';
 import { UsageLog } from './records/usage-log.ts';
 import { type Publishers, registerHooks } from './registration.ts';
@@ -76,6 +78,7 @@ export class PluginGeneration implements Generation {
     readonly #schedules: Schedules;
     readonly #tickets: PluginTickets;
     readonly #programs: Programs;
+    readonly #services: PluginServices;
     readonly #network: Network;
     readonly #usageLog: UsageLog;
     readonly #leaks: LeakDetector;
@@ -103,7 +106,7 @@ export class PluginGeneration implements Generation {
 
     private constructor(shared: Shared, options: GenerationOptions) {
         const { ports } = shared;
-        const { machine = thisMachine } = ports;
+        const { machine = thisMachine, clock, http } = ports;
         const { manifest, version } = options.plugin;
         this.name = manifest.name;
         this.version = version;
@@ -117,27 +120,25 @@ export class PluginGeneration implements Generation {
         );
         this.#schedules = new Schedules({
             plugin: this.name,
-            clock: ports.clock,
+            clock,
             db: ports.db,
             log: this.#log(),
             signal: this.#ending.signal,
             alarm: machine.alarm
         });
-        this.#tickets = new PluginTickets(ports.clock, (caller) => ports.renew(caller));
-        this.#leaks = new LeakDetector(ports.http.checkReturns);
+        this.#tickets = new PluginTickets(clock, (caller) => ports.renew(caller));
+        this.#leaks = new LeakDetector(http.checkReturns);
         this.#usageLog = new UsageLog({
             plugin: this.name,
-            recorder: ports.http.recorder,
+            recorder: http.recorder,
             log: this.#log(),
-            clock: ports.clock
+            clock
         });
         const local = { grants: this.#grants, scope: this.#localScope, forbidden: () => ports.forbidden() };
-        this.#programs = new Programs({
-            ...local,
-            machine: machine.programs,
-            folder: options.dataDir,
-            used: (file, args, user) => this.#usageLog.exec(file, args, user)
-        });
+        const used: UsageLog['exec'] = (...use) => this.#usageLog.exec(...use);
+        const [folder, owner] = [options.dataDir, ownerOf(this.name, options.plugin.package)];
+        this.#programs = new Programs({ ...local, machine: machine.programs, folder, used });
+        this.#services = new PluginServices({ grants: this.#grants, services: ports.services, owner, used });
         this.#network = new Network({ ...local, network: ports.network, signal: this.#ending.signal });
     }
 
@@ -172,12 +173,9 @@ export class PluginGeneration implements Generation {
             checkTaps(this.document.taps, this.#grants, (hook) => ports.hooks.kindOf(hook));
             requirePages(this.document.assets, this.#grants);
             this.server = this.#createServer(await assetRoutes(this.#options.folder, this.document.assets));
-            this.#pages = await createPages({
-                name: `${this.name} ${this.version}`,
-                folder: this.#options.folder,
-                assets: this.document.assets,
-                http: ports.http
-            });
+            const { assets } = this.document;
+            const name = `${this.name} ${this.version}`;
+            this.#pages = await createPages({ name, folder: this.#options.folder, assets, http: ports.http });
         } catch (error) {
             throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
         }
@@ -235,7 +233,7 @@ export class PluginGeneration implements Generation {
 
     async health(): Promise<readonly HealthReport[]> {
         const checks = await Promise.all(this.document.health.map((name) => this.#check(name)));
-        return [...this.#fragments.health(), ...checks];
+        return [...this.#fragments.health(), ...(await this.#services.health()), ...checks];
     }
 
     async #check(name: string): Promise<HealthReport> {
@@ -261,7 +259,7 @@ export class PluginGeneration implements Generation {
 
     async revoke(): Promise<void> {
         this.#network.revoke();
-        await this.#programs.revoke();
+        await Promise.all([this.#programs.revoke(), this.#services.revoke()]);
     }
 
     held(): readonly { readonly kind: string; readonly name: string }[] {
@@ -322,6 +320,7 @@ export class PluginGeneration implements Generation {
             schedules: this.#schedules,
             tickets: this.#tickets,
             contracts: this.#shared.contracts,
+            services: this.#services,
             log: this.#log(),
             signal: this.#ending.signal,
             permissions,

@@ -16,6 +16,7 @@ import type { Gate } from '../../server/gateway/gate.ts';
 import type { Parking } from '../../server/gateway/gateway.ts';
 import type { HttpPorts } from '../../server/http/ports.ts';
 import type { HttpServer } from '../../server/http/server.ts';
+import type { ServicesPort } from '../../services/port.ts';
 import type { FragmentsPort } from './fragments.ts';
 import type { ProgramsPort } from './programs/machine.ts';
 import type { Alarm } from './schedules.ts';
@@ -126,6 +127,8 @@ export interface PluginHostPorts {
     readonly network: NetworkPort;
     /** Default: the machine that the panel runs on. */
     readonly machine?: MachinePorts;
+    /** Programs that outlive the panel. */
+    readonly services: ServicesPort;
     readonly fragments: FragmentsPort;
     /** Mandates, which the auth feature keeps. */
     readonly mandates: MandatesPort;

@@ -75,6 +75,7 @@ export class Service {
             startedAt: run?.startedAt ?? null,
             exits,
             lastExit,
+            grants: this.#spec.command.grants,
             failures: run !== null && Date.now() - run.startedAt > this.#timing.stableMs ? 0 : failures
         };
     }

@@ -10,6 +10,7 @@ import {
     createLocalServices,
     createMandatesService,
     createProxyServices,
+    createServicesService,
     createStartedServices
 } from './services.ts';
 import { type GuestState, GuestWork } from './work.ts';
@@ -34,6 +35,7 @@ export function createContext(state: GuestState): Context {
         },
         plugins: createPartners(state, work),
         hooks: createHookService(state, work),
+        services: createServicesService(state, work),
         ...createRouteRegistration(state.registration),
         ...createLifecycleRegistration(state),
         ...createHostServices(state, work),

@@ -1,6 +1,7 @@
 /** The work of a plugin's context: what the host does for the plugin, and what works in the plugin's own guest runtime. */
 import type { Context, Files, TaskRun } from '../../context.ts';
 import type { Actor } from '../../route.ts';
+import type { ServicesService } from '../../services.ts';
 import { plainCopy } from '../plain.ts';
 import type { HostApi, PlainTaskRun } from '../protocol.ts';
 import type { GuestActors } from './actors.ts';
@@ -114,6 +115,35 @@ export function createProxyServices(
             list: work.guard(async (filter = {}) => hostApi.listCertificates(filter)),
             upload: work.guard(async (certificate) => hostApi.uploadCertificate(certificate)),
             remove: work.guard(async (id) => hostApi.removeCertificate({ id }))
+        }
+    };
+}
+
+/** `ctx.services`. */
+export function createServicesService(state: GuestState, work: GuestWork): ServicesService {
+    const { hostApi } = state;
+    const change = (name: 'start' | 'stop' | 'restart' | 'reload') => async (service: string) => {
+        work.requireStarted(`services.${name}`);
+        return hostApi.changeService({ name: service, change: name });
+    };
+    return {
+        async put(name, options) {
+            work.requireStarted('services.put');
+            return hostApi.putService({ name, options: plainCopy(options, 'the service') });
+        },
+        list: work.guard(async () => hostApi.listServices({})),
+        start: change('start'),
+        stop: change('stop'),
+        restart: change('restart'),
+        reload: change('reload'),
+        async remove(name) {
+            work.requireStarted('services.remove');
+            await hostApi.removeService({ name });
+        },
+        async *output(name, { tail = 100, follow = false, signal = null } = {}) {
+            work.requireAlive();
+            const { lines } = await hostApi.serviceOutput({ name, tail, follow, signal });
+            yield* lines;
         }
     };
 }

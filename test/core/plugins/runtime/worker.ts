@@ -14,7 +14,11 @@ export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const options = {
-    capabilities: { api: { read: ['things.list', 'auth.me'], write: ['*'] } },
+    capabilities: {
+        api: { read: ['things.list', 'auth.me'], write: ['*'] },
+        exec: ['sh'],
+        services: true as const
+    },
     manifest: { permissions: { use: 'Use it' } }
 };
 const requests: readonly (readonly [
@@ -49,6 +53,7 @@ const requests: readonly (readonly [
     ['admin', 'POST', '/plans'],
     ['admin', 'POST', '/mandate'],
     ['viewer', 'POST', '/mandate'],
+    ['admin', 'POST', '/services'],
     ['viewer', 'GET', '/sum'],
     ['viewer', 'GET', '/count'],
     ['viewer', 'GET', '/ticks'],

@@ -71,8 +71,10 @@ export function beyond(asked: Capabilities, ...covers: readonly Capabilities[]):
     ) {
         rest['certificates'] = asked.certificates;
     }
-    if (asked.pages === true && !covers.some(({ pages }) => pages === true)) {
-        rest['pages'] = true;
+    for (const flag of ['services', 'pages'] as const) {
+        if (asked[flag] === true && !covers.some((cover) => cover[flag] === true)) {
+            rest[flag] = true;
+        }
     }
     return Object.keys(rest).length === 0 ? null : rest;
 }

@@ -35,9 +35,13 @@ function permissionsBehind({
     direct = [],
     taps = [],
     collect = [],
+    services,
     pages
 }: Capabilities): readonly string[] {
-    const machine = [files, sockets, exec, users, direct].some((list) => list.length > 0) || pages === true;
+    const machine =
+        [files, sockets, exec, users, direct].some((list) => list.length > 0) ||
+        services === true ||
+        pages === true;
     return [
         ...(hosts === undefined ? [] : hosts === 'read' ? ['hosts:read'] : ['hosts:read', 'hosts:write']),
         ...(certificates === undefined

@@ -17,6 +17,7 @@ import { recordedActor } from '../../../platform/call.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { fragmentHook } from '../fragments.ts';
 import type { Contracts } from '../partners/contracts.ts';
+import type { PluginServices } from '../programs/services.ts';
 import type { PluginTickets } from '../routes/tickets.ts';
 import type { Schedules } from '../schedules.ts';
 import { Callers, type CallersOptions } from './callers.ts';
@@ -26,6 +27,7 @@ import { readRoute } from './calls/read.ts';
 import { listRoutes } from './catalogue.ts';
 import { PluginHosts } from './hosts-service.ts';
 import { mandatesApi } from './mandates.ts';
+import { servicesApi } from './services.ts';
 
 /** What the host API of one generation works with. */
 export interface HostApiOptions extends CallersOptions {
@@ -36,6 +38,7 @@ export interface HostApiOptions extends CallersOptions {
     readonly schedules: Schedules;
     readonly tickets: PluginTickets;
     readonly contracts: Contracts;
+    readonly services: PluginServices;
     readonly log: Logger;
     /** Asks this plugin alone for its part of the engine's configuration. */
     collectFragments(): Promise<Outcome<unknown> | null>;
@@ -57,6 +60,7 @@ export function createHostApi(options: HostApiOptions): HostApi {
         ...mandatesApi(options, callers),
         ...hostsApi(options, callers),
         ...workApi(options, callers),
+        ...servicesApi(options.services, callers),
         ...recordApi(options, callers),
         ...partnersApi(options, callers)
     };

@@ -292,8 +292,8 @@ class MachineProgram implements RunningProgram {
     }
 }
 
-/** The account that a program is to run as; null when that is the panel's own. */
-async function accountOf(user: string, plugin: string): Promise<MachineAccount | null> {
+/** The account that a program is to run as; null when that is the panel's own. @throws NOT_FOUND 40400, CAPABILITY_MISSING 50305 */
+export async function accountOf(user: string, plugin: string): Promise<MachineAccount | null> {
     const account = await findAccount(user);
     if (account === null) {
         throw errors.notFound(`This machine has no account ${user}`);
