@@ -122,6 +122,14 @@ const probe = definePlugin({
             handler: async ({ actor }) => (await work(actor)) ?? null
         });
         ctx.route({
+            method: 'POST',
+            path: '/do-freshly',
+            access: 'read',
+            stepUp: true,
+            effect: 'read',
+            handler: async ({ actor }) => (await work(actor)) ?? null
+        });
+        ctx.route({
             method: 'PUT',
             path: '/own/{id}',
             id: 'own',
@@ -279,6 +287,42 @@ describe('ctx.api', () => {
             ctx.api.plan(actor, { id: 'no.such' }).catch((error: { code: number }) => error.code)
         );
         expect(unknown).to.equal(40400);
+    });
+
+    it('plan: shows nothing that the plugin or a mandate cannot read, and checks no route that it cannot call', async () => {
+        await rig.run(probe, {
+            name: 'narrow',
+            capabilities: { api: { write: ['notes.update', 'notes.create'] } }
+        });
+        rig.user('admin', ['things:read', 'things:write', 'narrow:read', 'narrow:write']);
+        const update = { id: 'notes.update', params: { id: 7 }, payload: { text: 'new' } };
+        work = (actor) =>
+            Promise.all([
+                ctx.api.plan(actor, update),
+                ctx.api.plan(actor, { id: 'notes.create', payload: { text: 'taken' } }),
+                ...['notes.remove', 'probe.own'].map((id) =>
+                    ctx.api
+                        .plan(actor, { id, params: { id: 7 } })
+                        .catch((error: { code: number }) => error.code)
+                )
+            ]);
+        const { data } = await rig.ask('admin', 'POST', '/api/plugins/narrow/do');
+        const [plan, taken, ...refused] = data as readonly [Plan, Plan, number, number];
+        expect([plan.before, plan.etag, plan.after, plan.undo]).to.equal([null, null, { text: 'new' }, null]);
+        // What only checks a route comes with the right to call the route.
+        expect([taken.validated?.code, refused]).to.equal([40900, [40300, 40300]]);
+        work = async (actor) => {
+            const { id } = await ctx.mandates.give(actor, { title: 'x', routes: ['notes.update'] });
+            return ctx.mandates.use(id, async (giver) => [
+                await ctx.api.plan(giver, update),
+                await ctx.api
+                    .plan(giver, { id: 'notes.create', payload: {} })
+                    .catch((error: { code: number }) => error.code)
+            ]);
+        };
+        const given = await rig.ask('admin', 'POST', '/api/plugins/narrow/do-freshly');
+        expect([given.data[0].before, given.data[1]], given.text).to.equal([null, 40300]);
+        expect([ran, rig.http.refusals]).to.equal([[], []]);
     });
 
     it('read: the beginning of a stream and of a download, and lets go of them', async () => {
