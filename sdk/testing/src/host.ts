@@ -83,6 +83,8 @@ export class TestHost extends TestPanel implements AsyncDisposable {
     #granted: Capabilities;
     #settings: Readonly<Record<string, unknown>>;
     #generation: Generation | null = null;
+    /** The generation before that. */
+    #before: Generation | null = null;
     #document: GenerationDocument | null = null;
     #runtime: TestRuntime | null = null;
     #db: Db | null = null;
@@ -178,6 +180,11 @@ export class TestHost extends TestPanel implements AsyncDisposable {
         });
         // The type of the contract is the test's to say.
         return proxy as Remote<C>;
+    }
+
+    /** What the plugin holds through its context now, such as processes and sockets; after `stop`, what it still holds. */
+    held(): readonly { readonly kind: string; readonly name: string }[] {
+        return (this.#generation ?? this.#before)?.held() ?? [];
     }
 
     /** Enables it again on its data, as after a restart of the panel; `meanwhile` is the time that passed. @throws PluginFailure */
@@ -277,6 +284,7 @@ export class TestHost extends TestPanel implements AsyncDisposable {
     async #end(): Promise<ReleaseReport | null> {
         this.faults.clear();
         const generation = this.#generation;
+        this.#before = generation;
         this.#generation = this.#db = null;
         const report = (await generation?.close('the test stops it')) ?? null;
         await this.#runtime?.close();

@@ -28,15 +28,15 @@ describe('monitoring in exports and imports', () => {
         readonly leftOut: readonly string[];
     }
     const exported = async (): Promise<Item[]> => {
-        const [outcome] = await here.rig.hooks.exportCollect.run({ maxBytes: 8 * 2 ** 20 });
+        const [outcome] = await here.host.hooks.run('export.collect', { maxBytes: 8 * 2 ** 20 });
         expect(outcome?.ok).to.be.true();
         return JSON.parse(JSON.stringify(outcome?.ok === true ? outcome.result : null));
     };
     const restore = async (items: { name: string; data: unknown }[], mode: 'merge' | 'replace') => {
-        const [outcome] = await there.rig.hooks.importRestore.run({ version: '1.0.0', mode, items });
+        const [outcome] = await there.host.hooks.run('import.restore', { version: '1.0.0', mode, items });
         return outcome?.ok === true ? outcome.result : outcome;
     };
-    const create = async ({ rig }: MonitoringRig, rule: object): Promise<number> =>
+    const create = async (rig: MonitoringRig, rule: object): Promise<number> =>
         (await rig.ask('op', 'POST', `${base}/rules`, rule)).data.id;
     const rulesOf = async (of: MonitoringRig) =>
         (await of.get('/rules')).data.map((rule: Record<string, unknown>) => ({
@@ -49,11 +49,11 @@ describe('monitoring in exports and imports', () => {
 
     it('gives all rules, changed and removed ones of the beginning too, and names what is left out', async () => {
         const [first, second] = (await here.get('/rules')).data;
-        await here.rig.ask('op', 'PUT', `${base}/rules/${first.id}`, {
+        await here.ask('op', 'PUT', `${base}/rules/${first.id}`, {
             threshold: 80,
             recoverThreshold: null
         });
-        await here.rig.ask('op', 'DELETE', `${base}/rules/${second.id}`);
+        await here.ask('op', 'DELETE', `${base}/rules/${second.id}`);
         await create(here, { ...own, enabled: false, operator: '>=', severity: 'critical' });
         const items = await exported();
         expect(items.map(({ name, leftOut }) => [name, leftOut])).to.equal([

@@ -4,6 +4,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { metrics } from '../../../extensions/monitoring/src/metrics.ts';
+import { settings } from '../../../extensions/monitoring/src/settings.ts';
 import { createMonitoringRig, type MonitoringRig } from './rig.ts';
 
 export const lab = Lab.script();
@@ -21,14 +22,14 @@ describe('the definition of monitoring', () => {
             new URL('../../../extensions/monitoring/README.md', import.meta.url),
             'utf8'
         );
-        for (const { path, methods } of rig.generation.document.routes) {
+        for (const { path, methods } of rig.host.document.routes) {
             expect(readme, `${methods.join()} ${path}`).to.match(
                 new RegExp(`\\| (?:${methods.join('|')})[^|]*\`${path.replace(/[{}/]/g, '\\$&')}`)
             );
         }
         for (const name of [
             ...metrics.map((metric) => metric.name),
-            ...Object.keys((rig.generation.definition.settings as { keys: object }).keys).map(
+            ...Object.keys(settings.describe()['keys'] as object).map(
                 (key) => `${key}\` |`
             )
         ]) {

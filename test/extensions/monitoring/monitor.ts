@@ -26,26 +26,26 @@ describe('monitoring over generations', () => {
             await rig.machine.tick();
         };
         try {
-            await rig.rig.ask('op', 'POST', `${base}/rules`, {
+            await rig.ask('op', 'POST', `${base}/rules`, {
                 name: 'Soon',
                 metric: 'memory.usedPercent',
                 threshold: 50,
                 forSeconds: 0
             });
-            await rig.rig.ask('op', 'POST', `${base}/rules`, {
+            await rig.ask('op', 'POST', `${base}/rules`, {
                 name: 'Later',
                 metric: 'memory.usedPercent',
                 threshold: 50,
                 forSeconds: 35
             });
-            await rig.rig.ask('op', 'DELETE', `${base}/rules/2`);
+            await rig.ask('op', 'DELETE', `${base}/rules/2`);
             await memory(10);
             await memory(60);
             await memory(60);
             const before = (await rig.get('/alerts')).data;
             expect(before.map(({ name }: { name: string }) => name)).to.equal(['Soon']);
             rig.machine.pass(10_000);
-            await rig.again();
+            await rig.host.restart();
             expect((await rig.get('/alerts')).data).to.equal(before);
             expect((await rig.get('/rules')).data.map(({ name }: { name: string }) => name)).to.equal([
                 'Disk nearly full',
@@ -63,12 +63,16 @@ describe('monitoring over generations', () => {
                 (await rig.get('/alerts?state=firing')).data.map(({ name }: { name: string }) => name)
             ).to.equal(['Later', 'Soon']);
             rig.machine.pass(7_200_000);
-            await rig.again();
+            await rig.host.restart();
             await memory(20);
             expect(
                 (await rig.get('/alerts?state=firing')).data.map(({ name }: { name: string }) => name)
             ).to.equal(['Later']);
-            expect(rig.rig.notified.map(({ title }) => title)).to.equal(['Soon', 'Later', 'Over: Soon']);
+            expect(rig.host.notifications.map(({ title }) => title)).to.equal([
+                'Soon',
+                'Later',
+                'Over: Soon'
+            ]);
             const points = (
                 await rig.get('/metrics/history?metric=memory.usedPercent&from=2026-03-01T12:00:00Z&step=60')
             ).data.points;
@@ -84,7 +88,7 @@ describe('monitoring over generations', () => {
     it('does not take a clock that jumps for time that has passed', async () => {
         const rig = await createMonitoringRig();
         try {
-            await rig.rig.ask('op', 'POST', `${base}/rules`, {
+            await rig.ask('op', 'POST', `${base}/rules`, {
                 name: 'Held',
                 metric: 'memory.usedPercent',
                 threshold: 50,
@@ -113,14 +117,12 @@ describe('monitoring over generations', () => {
         const rig = await createMonitoringRig();
         try {
             expect(await rig.machine.tick()).to.equal(10_000);
-            await rig.generation.apply(
-                await rig.generation.seal({
-                    intervalSeconds: 60,
-                    excludeInterfaces: ['eth*'],
-                    maxSeries: 12,
-                    retentionDays: 30
-                })
-            );
+            await rig.host.setSettings({
+                intervalSeconds: 60,
+                excludeInterfaces: ['eth*'],
+                maxSeries: 12,
+                retentionDays: 30
+            });
             const pause = await rig.machine.tick();
             expect([pause > 30_000 && pause <= 60_000, rig.machine.time % 60_000]).to.equal([true, 100]);
             expect(await rig.machine.tick()).to.equal(60_000);
@@ -128,13 +130,13 @@ describe('monitoring over generations', () => {
                 (await rig.get('/metrics')).data.interfaces.map(({ name }: { name: string }) => name)
             ).to.equal(['lo', 'vethab1']);
             expect((await rig.get('/metrics/history?metric=load.one')).data.step).to.equal(60);
-            expect((await rig.generation.health()).map(({ name, state }) => [name, state])).to.equal([
+            expect((await rig.host.health()).map(({ name, state }) => [name, state])).to.equal([
                 ['sampling', 'ok'],
                 ['containers', 'ok']
             ]);
-            await rig.generation.apply(await rig.generation.seal({ intervalSeconds: 10 }));
+            await rig.host.setSettings({ intervalSeconds: 10 });
             rig.machine.steady += 1_000_000;
-            expect((await rig.generation.health())[0]).to.include({
+            expect((await rig.host.health())[0]).to.include({
                 state: 'degraded',
                 evidence: 'Nothing has been measured lately'
             });
@@ -164,18 +166,18 @@ describe('monitoring over generations', () => {
                 }
             };
             try {
-                await rig.generation.close('counted');
+                await rig.host.stop();
                 await settled();
                 const [files, held] = [descriptors(), resources()];
                 for (let round = 0; round < 100; round += 1) {
-                    const generation = await rig.again();
-                    const { leaked, failures } = await generation.close('round');
-                    expect([leaked, failures, generation.held()]).to.equal([[], [], []]);
+                    await rig.host.start();
+                    const { leaked, failures } = await rig.host.stop();
+                    expect([leaked, failures, rig.host.held()]).to.equal([[], [], []]);
                 }
                 await settled();
                 expect(descriptors()).to.be.at.most(files + 2);
                 expect(resources()['Timeout'] ?? 0).to.be.at.most((held['Timeout'] ?? 0) + 1);
-                await rig.again();
+                await rig.host.start();
                 expect((await rig.get('/metrics')).status).to.equal(200);
                 expect((await rig.get('/rules')).data).to.have.length(5);
             } finally {
@@ -359,7 +361,7 @@ describe('Monitor', () => {
     it('forgets the oldest alerts beyond what is kept', async () => {
         const rig = await createMonitoringRig({ settings: { alertsKept: 10 } });
         try {
-            await rig.rig.ask('op', 'POST', `${base}/rules`, {
+            await rig.ask('op', 'POST', `${base}/rules`, {
                 name: 'M',
                 metric: 'memory.usedPercent',
                 threshold: 50,
@@ -375,7 +377,7 @@ describe('Monitor', () => {
             await rig.machine.tick();
             expect((await rig.get('/alerts')).data).to.have.length(16);
             // The one that fires is not counted.
-            await rig.again();
+            await rig.host.restart();
             expect((await rig.get('/alerts')).data.map(({ id }: { id: number }) => id)).to.equal([
                 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6
             ]);

@@ -145,14 +145,11 @@ describe('GET /api/plugins/monitoring/prometheus', () => {
                 ({ name }) => name === 'portico_monitoring_samples_total'
             )?.samples;
             expect(samples?.map(({ value }) => value)).to.equal([1]);
-            const head = await fetch(`${rig.rig.url}${base}/prometheus`, {
-                method: 'HEAD',
-                headers: { authorization: 'Bearer viewer' }
-            });
-            expect([head.status, await head.text()]).to.equal([200, '']);
+            const head = await rig.ask('viewer', 'HEAD', `${base}/prometheus`);
+            expect([head.status, head.text]).to.equal([200, '']);
             expect([
-                (await rig.rig.ask(null, 'GET', `${base}/prometheus`)).code,
-                (await rig.rig.ask('viewer', 'POST', `${base}/prometheus`, {})).code
+                (await rig.ask(null, 'GET', `${base}/prometheus`)).code,
+                (await rig.ask('viewer', 'POST', `${base}/prometheus`, {})).code
             ]).to.equal([40100, 40400]);
         } finally {
             await rig.end();

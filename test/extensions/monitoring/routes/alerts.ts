@@ -27,7 +27,7 @@ describe('/api/plugins/monitoring/alerts', () => {
     };
 
     it('fires, tells people once, and ends with the value', async () => {
-        expect((await rig.rig.ask('op', 'POST', `${base}/rules`, rule)).status).to.equal(201);
+        expect((await rig.ask('op', 'POST', `${base}/rules`, rule)).status).to.equal(201);
         await memory(85);
         expect((await rig.get('/alerts')).data).to.equal([]);
         await memory(95);
@@ -47,12 +47,12 @@ describe('/api/plugins/monitoring/alerts', () => {
             endedAt: null
         });
         expect((await rig.get('/rules/6')).data.firing).to.equal(1);
-        expect(rig.rig.notified.map(({ title }) => title)).to.equal(['Memory']);
+        expect(rig.host.notifications.map(({ title }) => title)).to.equal(['Memory']);
         await memory(79);
         const { data } = await rig.get('/alerts');
         expect(data[0]).to.include({ state: 'ended', endedBy: 'recovered', worst: 99, last: 79 });
         expect(
-            rig.rig.notified.map(({ event, title }) => [event.replace(/^monitoring\./, ''), title])
+            rig.host.notifications.map(({ event, title }) => [event.replace(/^monitoring\./, ''), title])
         ).to.equal([
             ['alert-fired', 'Memory'],
             ['alert-ended', 'Over: Memory']
@@ -63,12 +63,12 @@ describe('/api/plugins/monitoring/alerts', () => {
             metric: 'memory.usedPercent',
             instance: null
         };
-        expect(rig.rig.notified.map((notification) => notification.data)).to.equal([ids, ids]);
+        expect(rig.host.notifications.map((notification) => notification.data)).to.equal([ids, ids]);
         expect((await rig.get('/alerts?state=firing')).data).to.equal([]);
     });
 
     it('watches every disk by itself, and ends alerts with their rule', async () => {
-        const made = await rig.rig.ask('op', 'POST', `${base}/rules`, {
+        const made = await rig.ask('op', 'POST', `${base}/rules`, {
             name: 'Disks',
             metric: 'disk.usedPercent',
             threshold: 50,
@@ -85,8 +85,8 @@ describe('/api/plugins/monitoring/alerts', () => {
         expect(
             (await rig.get('/alerts?state=firing')).data.map(({ instance }: { instance: string }) => instance)
         ).to.equal(['/tank', '/srv/my files']);
-        const told = rig.rig.notified.length;
-        await rig.rig.ask('op', 'PUT', `${base}/rules/${made.data.id as number}`, {
+        const told = rig.host.notifications.length;
+        await rig.ask('op', 'PUT', `${base}/rules/${made.data.id as number}`, {
             metric: 'disk.usedPercent:/tank'
         });
         expect((await rig.get('/alerts?state=firing')).data).to.equal([]);
@@ -94,16 +94,16 @@ describe('/api/plugins/monitoring/alerts', () => {
         expect(
             (await rig.get('/alerts?state=firing')).data.map(({ instance }: { instance: string }) => instance)
         ).to.equal(['/tank']);
-        await rig.rig.ask('op', 'PUT', `${base}/rules/${made.data.id as number}`, { enabled: false });
-        await rig.rig.ask('op', 'PUT', `${base}/rules/${made.data.id as number}`, { enabled: true });
+        await rig.ask('op', 'PUT', `${base}/rules/${made.data.id as number}`, { enabled: false });
+        await rig.ask('op', 'PUT', `${base}/rules/${made.data.id as number}`, { enabled: true });
         await memory(10);
-        await rig.rig.ask('op', 'DELETE', `${base}/rules/${made.data.id as number}`);
+        await rig.ask('op', 'DELETE', `${base}/rules/${made.data.id as number}`);
         const ends = (await rig.get(`/alerts?ruleId=${made.data.id as number}&limit=20`)).data.map(
             ({ endedBy }: { endedBy: string }) => endedBy
         );
         expect(ends).to.equal(['rule-deleted', 'rule-disabled', 'rule-changed', 'rule-changed', 'recovered']);
         // The person who changed the rule knows: no notification is sent.
-        expect(rig.rig.notified.slice(told).map(({ title }) => title)).to.equal([
+        expect(rig.host.notifications.slice(told).map(({ title }) => title)).to.equal([
             'Disks: /tank',
             'Disks: /tank'
         ]);

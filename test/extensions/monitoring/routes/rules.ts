@@ -1,7 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { entriesOf } from '../../../support/plugin-host.ts';
 import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 
 export const lab = Lab.script();
@@ -43,12 +42,12 @@ describe('/api/plugins/monitoring/rules', () => {
         );
         expect(
             (
-                await rig.rig.ask('viewer', 'GET', `${base}/rules`, undefined, {
+                await rig.ask('viewer', 'GET', `${base}/rules`, undefined, {
                     'if-none-match': defaults.headers.get('etag') ?? ''
                 })
             ).status
         ).to.equal(304);
-        const made = await rig.rig.ask('op', 'POST', `${base}/rules`, rule);
+        const made = await rig.ask('op', 'POST', `${base}/rules`, rule);
         expect([made.status, made.headers.get('location'), made.headers.get('etag')]).to.equal([
             201,
             `${base}/rules/6`,
@@ -64,7 +63,7 @@ describe('/api/plugins/monitoring/rules', () => {
             recoverThreshold: 80
         });
         expect((await rig.get('/rules/6')).data).to.equal(made.data);
-        const changed = await rig.rig.ask('op', 'PUT', `${base}/rules/6`, {
+        const changed = await rig.ask('op', 'PUT', `${base}/rules/6`, {
             ...made.data,
             threshold: 95,
             recoverThreshold: null
@@ -77,13 +76,13 @@ describe('/api/plugins/monitoring/rules', () => {
             changed.data.name
         ]).to.equal([200, 95, null, 2, 'Memory']);
         expect((await rig.get('/rules/6')).data).to.equal(changed.data);
-        expect((await rig.rig.ask('op', 'PUT', `${base}/rules/6`, { threshold: 95 })).data).to.equal(
+        expect((await rig.ask('op', 'PUT', `${base}/rules/6`, { threshold: 95 })).data).to.equal(
             changed.data
         );
         const stale = await Promise.all([
-            rig.rig.ask('op', 'PUT', `${base}/rules/6`, { threshold: 1 }, { 'if-match': '"1"' }),
-            rig.rig.ask('op', 'PUT', `${base}/rules/6`, { threshold: 1, version: 1 }),
-            rig.rig.ask('op', 'DELETE', `${base}/rules/6`, undefined, { 'if-match': '"1"' })
+            rig.ask('op', 'PUT', `${base}/rules/6`, { threshold: 1 }, { 'if-match': '"1"' }),
+            rig.ask('op', 'PUT', `${base}/rules/6`, { threshold: 1, version: 1 }),
+            rig.ask('op', 'DELETE', `${base}/rules/6`, undefined, { 'if-match': '"1"' })
         ]);
         expect(stale.map(({ code, data }) => [code, data.version])).to.equal([
             [41200, 2],
@@ -92,18 +91,18 @@ describe('/api/plugins/monitoring/rules', () => {
         ]);
         const racing = await Promise.all(
             [1, 2, 3, 4].map((index) =>
-                rig.rig.ask('op', 'PUT', `${base}/rules/6`, { threshold: 90 + index }, { 'if-match': '"2"' })
+                rig.ask('op', 'PUT', `${base}/rules/6`, { threshold: 90 + index }, { 'if-match': '"2"' })
             )
         );
         expect(racing.map(({ status }) => status).sort()).to.equal([200, 412, 412, 412]);
         const winner = racing.find(({ status }) => status === 200);
         expect((await rig.get('/rules/6')).data).to.equal(winner?.data);
-        const removed = await rig.rig.ask('op', 'DELETE', `${base}/rules/6`, undefined, {
+        const removed = await rig.ask('op', 'DELETE', `${base}/rules/6`, undefined, {
             'if-match': '"3"'
         });
         expect([removed.status, removed.data]).to.equal([200, null]);
         expect((await rig.get('/rules/6')).code).to.equal(40400);
-        const entries = entriesOf(rig.rig)
+        const entries = rig.host.audit
             .filter(({ outcome }) => outcome === 'success')
             .map(({ action, resource, resourceId }) => [action, resource, resourceId]);
         expect(entries).to.equal([
@@ -113,7 +112,7 @@ describe('/api/plugins/monitoring/rules', () => {
             ['update', 'rule', 6],
             ['delete', 'rule', 6]
         ]);
-        expect(entriesOf(rig.rig).findLast(({ action }) => action === 'delete')?.before).to.include({
+        expect(rig.host.audit.findLast(({ action }) => action === 'delete')?.before).to.include({
             name: 'Memory'
         });
     });
@@ -135,23 +134,23 @@ describe('/api/plugins/monitoring/rules', () => {
                 { ...rule, metric: 'cpu.usage:3' },
                 { ...rule, threshold: null },
                 { ...rule, name: 'a\r\nb' }
-            ].map((body) => rig.rig.ask('op', 'POST', `${base}/rules`, body))
+            ].map((body) => rig.ask('op', 'POST', `${base}/rules`, body))
         );
         expect(wrong.map(({ code }) => code)).to.equal(wrong.map(() => 40001));
         expect(wrong[1]?.data.errors[0].path).to.equal('recoverThreshold');
         expect([
-            (await rig.rig.ask('op', 'POST', `${base}/rules`, { ...rule, name: 'disk FULL' })).code,
-            (await rig.rig.ask('op', 'PUT', `${base}/rules/1`, { name: 'Disk full' })).data.field
+            (await rig.ask('op', 'POST', `${base}/rules`, { ...rule, name: 'disk FULL' })).code,
+            (await rig.ask('op', 'PUT', `${base}/rules/1`, { name: 'Disk full' })).data.field
         ]).to.equal([40900, 'name']);
         expect([
-            (await rig.rig.ask('op', 'PUT', `${base}/rules/1`, { threshold: 50 })).data.errors[0].path,
-            (await rig.rig.ask('op', 'PUT', `${base}/rules/999`, { threshold: 50 })).code,
-            (await rig.rig.ask('op', 'DELETE', `${base}/rules/999`)).code
+            (await rig.ask('op', 'PUT', `${base}/rules/1`, { threshold: 50 })).data.errors[0].path,
+            (await rig.ask('op', 'PUT', `${base}/rules/999`, { threshold: 50 })).code,
+            (await rig.ask('op', 'DELETE', `${base}/rules/999`)).code
         ]).to.equal(['recoverThreshold', 40400, 40400]);
         const refused = await Promise.all([
-            rig.rig.ask('viewer', 'POST', `${base}/rules`, rule),
-            rig.rig.ask('viewer', 'PUT', `${base}/rules/1`, {}),
-            rig.rig.ask('viewer', 'DELETE', `${base}/rules/1`)
+            rig.ask('viewer', 'POST', `${base}/rules`, rule),
+            rig.ask('viewer', 'PUT', `${base}/rules/1`, {}),
+            rig.ask('viewer', 'DELETE', `${base}/rules/1`)
         ]);
         expect(refused.map(({ code, data }) => [code, data.permission])).to.equal(
             refused.map(() => [40300, 'monitoring:write'])
@@ -162,11 +161,9 @@ describe('/api/plugins/monitoring/rules', () => {
     it('has no more than 200 rules', async () => {
         for (let index = 0; index < 195; index += 1) {
             expect(
-                (await rig.rig.ask('op', 'POST', `${base}/rules`, { ...rule, name: `r${index}` })).status
+                (await rig.ask('op', 'POST', `${base}/rules`, { ...rule, name: `r${index}` })).status
             ).to.equal(201);
         }
-        expect((await rig.rig.ask('op', 'POST', `${base}/rules`, rule)).data.reason).to.equal(
-            'TOO_MANY_RULES'
-        );
+        expect((await rig.ask('op', 'POST', `${base}/rules`, rule)).data.reason).to.equal('TOO_MANY_RULES');
     });
 });

@@ -3,7 +3,7 @@ import * as Lab from '@hapi/lab';
 
 import { EventFeed } from '../../../../extensions/monitoring/src/event-feed.ts';
 import { memoryOf } from '../machine.ts';
-import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
+import { base, createMonitoringRig, type MonitoringRig, people } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -16,13 +16,10 @@ interface Event {
 }
 
 /** One client of the stream. */
-async function listen({ rig }: MonitoringRig, lastEventId?: string) {
+async function listen({ host }: MonitoringRig, lastEventId?: string) {
     const abort = new AbortController();
-    const answer = await fetch(`${rig.url}${base}/metrics/stream`, {
-        headers: {
-            authorization: 'Bearer viewer',
-            ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId })
-        },
+    const answer = await host.as(people.viewer).fetch('GET', '/metrics/stream', undefined, {
+        headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId },
         signal: abort.signal
     });
     const reader = (answer.body as ReadableStream<Uint8Array>)
@@ -73,7 +70,7 @@ describe('GET /api/plugins/monitoring/metrics/stream', () => {
         async () => {
             const rig = await createMonitoringRig();
             try {
-                await rig.rig.ask('op', 'POST', `${base}/rules`, {
+                await rig.ask('op', 'POST', `${base}/rules`, {
                     name: 'M',
                     metric: 'memory.usedPercent',
                     threshold: 90,
@@ -102,10 +99,10 @@ describe('GET /api/plugins/monitoring/metrics/stream', () => {
                 expect(missed[0]).to.equal(alert);
                 await rig.machine.tick();
                 expect((await back.next())?.data).to.equal((await rig.get('/metrics')).data);
-                const ending = rig.generation.close('disabled');
+                const ending = rig.host.stop();
                 expect(await back.next()).to.be.null();
                 expect((await ending).leaked).to.equal([]);
-                await rig.again();
+                await rig.host.start();
                 const after = await listen(rig, missed[2]?.id);
                 expect((await after.next())?.data).to.equal((await rig.get('/metrics')).data);
                 after.close();

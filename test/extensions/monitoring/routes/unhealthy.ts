@@ -1,7 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { json } from '../../../../core/src/server/http/route.ts';
 import { memoryOf } from '../machine.ts';
 import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 
@@ -33,34 +32,25 @@ describe('/api/plugins/monitoring/unhealthy', () => {
             },
             { name: 'monitoring', state: 'failed', failure: null, health: null }
         ];
-        rig = await createMonitoringRig({
-            rigOptions: {
-                routes: [
-                    json({
-                        id: 'plugins.list',
-                        method: 'GET',
-                        path: '/api/plugin-list',
-                        access: 'plugins:read',
-                        summary: 'Plugins',
-                        handler: () => records
-                    }),
-                    json({
-                        id: 'proxyengine.status',
-                        method: 'GET',
-                        path: '/api/proxyengine/status',
-                        access: 'engine:read',
-                        summary: 'Engine',
-                        handler: () => ({ running: false, wanted: 'running' })
-                    })
-                ]
-            }
+        rig = await createMonitoringRig();
+        rig.host.api.route({
+            id: 'plugins.list',
+            path: '/api/plugin-list',
+            permission: 'plugins:read',
+            handler: () => records
+        });
+        rig.host.api.route({
+            id: 'proxyengine.status',
+            path: '/api/proxyengine/status',
+            permission: 'engine:read',
+            handler: () => ({ running: false, wanted: 'running' })
         });
     });
     after(() => rig.end());
 
     it('says in one answer what is unhealthy, as far as the caller may see it', async () => {
         const rule = { name: 'Memory', metric: 'memory.usedPercent', threshold: 90, forSeconds: 0 };
-        expect((await rig.rig.ask('op', 'POST', `${base}/rules`, rule)).status).to.equal(201);
+        expect((await rig.ask('op', 'POST', `${base}/rules`, rule)).status).to.equal(201);
         rig.machine.spaces.set('/tank', { total: 100, free: 1, available: 1, inodes: 100, inodesFree: 3 });
         rig.machine.spaces.set('/srv/my files', Promise.reject(new Error('gone')));
         rig.machine.files.set('/proc/meminfo', memoryOf(95));
