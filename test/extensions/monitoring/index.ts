@@ -29,9 +29,7 @@ describe('the definition of monitoring', () => {
         }
         for (const name of [
             ...metrics.map((metric) => metric.name),
-            ...Object.keys(settings.describe()['keys'] as object).map(
-                (key) => `${key}\` |`
-            )
+            ...Object.keys(settings.describe()['keys'] as object).map((key) => `${key}\` |`)
         ]) {
             expect(readme).to.contain(`\`${name.replace(/` \|$/, '')}\``);
         }
