@@ -56,7 +56,9 @@ export const manifestSchema = joi.object({
             ),
             users: texts.description('Accounts that it runs programs as'),
             files: texts.description('Folders that it opens, absolute'),
-            network: texts.description('Hosts that it connects to; `*` means any'),
+            network: texts.description(
+                'Hosts that it connects to, or has programs connect to; `*` means any'
+            ),
             sockets: texts.description('Unix sockets that it connects to, absolute'),
             hosts: joi.string().valid('own', 'read', 'write').description('Hosts that it may see and make'),
             certificates: joi

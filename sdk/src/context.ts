@@ -335,6 +335,13 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     readonly fetch: typeof globalThis.fetch;
     /** A socket that connects only to what is granted. Without a target, the caller's own `connect` is checked. Synchronous, as drivers want it. */
     dial(target?: { readonly host: string; readonly port: number } | { readonly path: string }): NetSocket;
+    /**
+     * The addresses of a name, or an address itself, that the capability `network` lets this plugin reach: for programs that connect by
+     * themselves. Resolve right before each use, and give the program the address.
+     *
+     * @throws CAPABILITY_MISSING 50305 when nothing of it may be reached; NOT_FOUND 40400 when the name has no address
+     */
+    resolve(host: string): Promise<readonly string[]>;
     /** Runs a program to its end; needs the capability `exec`. A failing exit code is a result, not a failure. @throws TOOL_MISSING 50302 when it is absent */
     exec(file: string, args: readonly string[], options?: ExecOptions): Promise<ExecResult>;
     /** Starts a program; needs the capability `exec`. @throws TOOL_MISSING 50302 when it is absent */

@@ -21,6 +21,7 @@ const local: LocalApi = {
     fetch: absent,
     files: absent,
     dial: absent,
+    resolve: absent,
     exec: absent,
     spawn: absent,
     async release() {

@@ -367,6 +367,7 @@ export interface LocalApi {
     readonly fetch: typeof globalThis.fetch;
     files(root: string): Files;
     dial(target?: { readonly host: string; readonly port: number } | { readonly path: string }): NetSocket;
+    resolve(host: string): Promise<readonly string[]>;
     exec(file: string, args: readonly string[], options?: ExecOptions): Promise<ExecResult>;
     spawn(file: string, args: readonly string[], options?: SpawnOptions): Promise<Child>;
     /** Releases everything that these services gave. */

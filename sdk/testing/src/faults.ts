@@ -41,6 +41,7 @@ export type FaultPoint =
     | 'exec'
     | 'fetch'
     | 'files'
+    | 'resolve'
     | 'spawn';
 
 /** How often; default: until it is cleared. */
@@ -136,6 +137,7 @@ export class TestFaults {
                     write: this.#guard('db.write', local.db.write)
                 },
                 fetch: this.#guard('fetch', local.fetch),
+                resolve: this.#guard('resolve', local.resolve),
                 exec: this.#guard('exec', local.exec),
                 spawn: this.#guard('spawn', local.spawn),
                 files: (root) =>

@@ -19,11 +19,13 @@ export class TestNetwork {
     readonly requests: Request[] = [];
     readonly #hosts = new Map<string, Script>();
     readonly #targets = new Map<string, NetworkTarget>();
+    readonly #addresses = new Map<string, readonly string[]>();
 
     /** The network as the runtime takes it. @internal */
     readonly port: NetworkPort = {
         ...networkPort(silence),
         outbound: () => ({ open: (url, options) => this.#open(url, options) }),
+        addresses: async (host) => this.#resolve(host),
         redirect: (target) => this.#redirect(target)
     };
 
@@ -35,6 +37,11 @@ export class TestNetwork {
     /** Leads `dial` to a socket of the test's: `lead('db.example:5432', { port })` to 127.0.0.1, or `lead('/run/docker.sock', { path })`. */
     lead(address: string, target: NetworkTarget): void {
         this.#targets.set(address, target);
+    }
+
+    /** Says which addresses a name has, for `resolve`; what of it the plugin may reach, its grants say. None: there is no such name. */
+    name(host: string, addresses: readonly string[]): void {
+        this.#addresses.set(host, addresses);
     }
 
     readonly #open: Answering = async (
@@ -65,6 +72,19 @@ export class TestNetwork {
             close: () => void response.body?.cancel().catch(() => undefined)
         };
     };
+
+    #resolve(host: string): readonly string[] {
+        const addresses = this.#addresses.get(host);
+        if (addresses === undefined) {
+            throw new Error(
+                `The plugin resolves ${host}, of which the test says nothing: network.name('${host}', …)`
+            );
+        }
+        if (addresses.length === 0) {
+            throw Object.assign(new Error(`There is no ${host}`), { code: 'ENOTFOUND' });
+        }
+        return addresses;
+    }
 
     #redirect(target: NetConnectOpts): NetConnectOpts | Error {
         const {

@@ -483,6 +483,21 @@ describe('createTestHost', () => {
         await once(server, 'close');
     });
 
+    it('resolves a name to what the test says, as far as the grants go', async () => {
+        const definition = doing(async (ctx) => ctx.resolve('git.example'));
+        const capabilities = { network: ['git.example', '10.1.0.0/16'] };
+        await hosting(definition, { manifest: { capabilities } }, async (host) => {
+            host.network.name('git.example', ['203.0.113.7', '10.1.0.5', '10.2.0.5', '8.8.8.8']);
+            expect(await done(host)).to.equal(['10.1.0.5', '8.8.8.8']);
+            host.network.name('git.example', ['10.2.0.5']);
+            expect(await done(host)).to.include({ reason: 'CAPABILITY_MISSING' });
+            host.network.name('git.example', []);
+            expect(await done(host)).to.include({ code: 40400 });
+            host.faults.fail('resolve', errors.inUse('a test'));
+            expect(await done(host)).to.include({ code: 40901 });
+        });
+    });
+
     it('opens granted folders in a machine of its own', async () => {
         const definition = doing(async (ctx) => {
             const files = ctx.files('/var/www');

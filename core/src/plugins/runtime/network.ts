@@ -1,9 +1,11 @@
 /** Connections of a plugin. They reach the names and addresses of its grants, which are checked at each connection and at each redirect. */
+import type { LookupAddress } from 'node:dns';
 import { lookup as resolve } from 'node:dns/promises';
 import { realpathSync } from 'node:fs';
 import { isIP, type NetConnectOpts, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 
+import { errors } from '@portico/sdk';
 import type { Grants, Scope } from '@portico/sdk/host';
 
 import { parseRange } from '../../platform/ip.ts';
@@ -123,6 +125,33 @@ export class Network {
         return target === undefined ? socket : socket.connect(target as NetConnectOpts);
     }
 
+    /**
+     * The addresses of a name that are granted.
+     *
+     * @throws CAPABILITY_MISSING 50305 when none is; NOT_FOUND 40400 when the name has none at all
+     */
+    async resolve(host: string): Promise<readonly string[]> {
+        if (typeof host !== 'string' || host === '') {
+            throw new TypeError('ctx.resolve takes the name of a host');
+        }
+        const granted = this.#grant({ host, port: 0 });
+        if (granted instanceof Error) {
+            throw granted;
+        }
+        const found =
+            isIP(host) === 0
+                ? await this.#reachable(host).catch((error: NodeJS.ErrnoException) => {
+                      throw error.code === 'ENOTFOUND' || error.code === 'ENODATA'
+                          ? errors.notFound(`The name ${host} has no address`)
+                          : error;
+                  })
+                : [{ address: host }];
+        if (found.length === 0) {
+            throw this.#options.grants.missing(`network: ${host}`);
+        }
+        return [...new Set(found.map(({ address }) => address))];
+    }
+
     /** Ends connections that are no longer granted. */
     revoke(): void {
         for (const socket of this.#sockets) {
@@ -163,6 +192,20 @@ export class Network {
             );
     }
 
+    /** The addresses of a name, without those that no grant covers. */
+    async #reachable(hostname: string): Promise<readonly LookupAddress[]> {
+        const { network } = this.#options;
+        const given = (await network.addresses?.(hostname))?.map((address) => ({
+            address,
+            family: isIP(address)
+        }));
+        const named = this.#named(hostname);
+        return (given ?? (await resolve(hostname, { all: true }))).filter(
+            ({ address }) =>
+                this.#inRange(address) || (named && network.forbids(address, this.#ranges()) === null)
+        );
+    }
+
     #inRange(address: string): boolean {
         return this.#options.network.within(address, this.#ranges());
     }
@@ -200,15 +243,9 @@ export class Network {
             done
         ) => {
             void (async () => {
-                const named = this.#named(hostname);
-                const found = (await resolve(hostname, { all: true })).filter(
-                    ({ address, family: kind }) =>
-                        (family === undefined ||
-                            family === 0 ||
-                            family === kind ||
-                            family === `IPv${kind}`) &&
-                        (this.#inRange(address) ||
-                            (named && network.forbids(address, this.#ranges()) === null))
+                const found = (await this.#reachable(hostname)).filter(
+                    ({ family: kind }) =>
+                        family === undefined || family === 0 || family === kind || family === `IPv${kind}`
                 );
                 if (found.length === 0) {
                     throw grants.missing(`network: ${hostname}`);

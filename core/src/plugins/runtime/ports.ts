@@ -66,6 +66,8 @@ export interface NetworkPort {
     forbids(address: string, allow: readonly string[]): string | null;
     /** Whether an address lies in one of these ranges. */
     within(address: string, ranges: readonly string[]): boolean;
+    /** For tests: the addresses of a name. Without it, the machine looks them up. */
+    addresses?(host: string): Promise<readonly string[]>;
     /** For tests: the target that a granted socket connects to instead, or the error that it gets. Without it, sockets connect to the given target. */
     redirect?(target: NetConnectOpts): NetConnectOpts | Error;
 }

@@ -184,11 +184,11 @@ export function createStartedServices(
     };
 }
 
-/** `ctx.db`, `ctx.files`, `ctx.fetch`, `ctx.dial`, `ctx.exec`, `ctx.spawn` and `ctx.use`: live objects, which cannot cross to the host. */
+/** `ctx.db`, `ctx.files`, `ctx.fetch`, `ctx.dial`, `ctx.resolve`, `ctx.exec`, `ctx.spawn` and `ctx.use`: live objects, which cannot cross to the host. */
 export function createLocalServices(
     { local, scope }: GuestState,
     work: GuestWork
-): Pick<Context, 'db' | 'files' | 'fetch' | 'dial' | 'exec' | 'spawn' | 'use'> {
+): Pick<Context, 'db' | 'files' | 'fetch' | 'dial' | 'resolve' | 'exec' | 'spawn' | 'use'> {
     return {
         db: {
             async read(unit) {
@@ -213,6 +213,7 @@ export function createLocalServices(
             work.requireAlive();
             return local.dial(target);
         },
+        resolve: work.guard(async (host) => local.resolve(host)),
         exec: work.guard(async (file, args, options) => local.exec(file, args, options)),
         spawn: work.guard(async (file, args, options) => local.spawn(file, args, options)),
         use(owned) {

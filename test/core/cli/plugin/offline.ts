@@ -261,7 +261,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         expect(stderr.split('\n').slice(0, 8)).to.equal([
             'portico: The plugin asks for more than was granted. The plugin asks for this, and no admin has agreed to it yet:',
             "  exec         Programs that it runs, and gives secrets to as files; inside a name, `*` is any text without a slash: git, it's",
-            '  network      Hosts that it connects to: anything',
+            '  network      Hosts that it connects to, or has programs connect to: anything',
             '  direct       What it reaches past the SDK; this cannot be limited, only isolated: native',
             '  api          Routes that it calls as the asking user, by id: read whatever the user may; write hosts.create',
             '  hosts        Hosts that it may see and make: own',
@@ -411,7 +411,9 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         const consent = await run('install', '@acme/portico-plugin-mild@2.0.0');
         expect([consent.code, consent.stdout]).to.equal([1, '']);
         expect(consent.stderr)
-            .to.include('  network      Hosts that it connects to: api.example.org\n')
+            .to.include(
+                '  network      Hosts that it connects to, or has programs connect to: api.example.org\n'
+            )
             .and.include(
                 'To agree to everything: portico plugin install @acme/portico-plugin-mild@2.0.0 --grant-all\n'
             );

@@ -148,7 +148,9 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         const refused = await run('install', '@acme/portico-plugin-rows');
         expect([refused.code, refused.stdout]).to.equal([1, '']);
         expect(refused.stderr)
-            .to.include('  network      Hosts that it connects to: api.example.org\n')
+            .to.include(
+                '  network      Hosts that it connects to, or has programs connect to: api.example.org\n'
+            )
             .and.include('portico plugin install @acme/portico-plugin-rows --grant-all\n');
         expect(await shown('rows')).to.include({ version: '1.0.0', state: 'running' });
         const upgraded = await json('install', '@acme/portico-plugin-rows', '--grant-all');

@@ -46,6 +46,7 @@ export function createLocalApi({
         },
         fetch: (input, init) => leave(() => network.fetch(input, init)),
         dial: (target) => leave(() => network.dial(target)),
+        resolve: (host) => leave(() => network.resolve(host)),
         files: (root) =>
             createFiles(root, { grants, scope, own: dataDir, machine, forbidden: () => options.forbidden() }),
         exec: (file, args, given) => leave(() => programs.exec(file, args, given)),

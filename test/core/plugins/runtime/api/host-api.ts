@@ -434,6 +434,26 @@ describe('ctx.fetch and ctx.dial', () => {
         expect(refused.cause.reason).to.equal('CAPABILITY_MISSING');
     });
 
+    it('resolve a name to the addresses that are granted, as they dial them', async () => {
+        const ctx = await contextWith({ network: ['localhost', '*.invalid', '10.1.0.0/16', '203.0.113.9'] });
+        expect(await ctx.resolve('localhost')).to.include('127.0.0.1');
+        expect(await ctx.resolve('10.1.2.3')).to.equal(['10.1.2.3']);
+        expect(await ctx.resolve('203.0.113.9')).to.equal(['203.0.113.9']);
+        // Numbers in an unusual form are the address that they stand for.
+        expect((await failureOf(ctx.resolve('0x0a020304'))).reason).to.equal('CAPABILITY_MISSING');
+        expect((await failureOf(ctx.resolve('10.2.0.1'))).reason).to.equal('CAPABILITY_MISSING');
+        expect((await failureOf(ctx.resolve('198.51.100.1'))).reason).to.equal('CAPABILITY_MISSING');
+        await expect(ctx.resolve('')).to.reject(TypeError);
+        await generation.close('test');
+        const named = await contextWith({ network: ['*'] });
+        // A granted name never leads to a private address.
+        expect((await failureOf(named.resolve('localhost'))).reason).to.equal('CAPABILITY_MISSING');
+        expect((await failureOf(named.resolve('127.0.0.1'))).reason).to.equal('CAPABILITY_MISSING');
+        await generation.close('test');
+        const none = await contextWith({});
+        expect((await failureOf(none.resolve('example.com'))).reason).to.equal('CAPABILITY_MISSING');
+    });
+
     it('dial for drivers, with and without a target, and let go when the grant does', async () => {
         let granted: Capabilities = { network: ['localhost'] };
         const ctx = await contextWith({ network: ['localhost'] }, () => granted);
