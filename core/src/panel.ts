@@ -36,28 +36,13 @@ import { PluginSettings } from './plugins/manager/settings/plugin-settings.ts';
 import { createGateway, type Gateway } from './server/gateway/gateway.ts';
 import { unknownPath } from './server/http/answer/unknown-path.ts';
 import { healthRoutes, type Readiness } from './server/http/health.ts';
-import { createIdempotency } from './server/http/idempotency/idempotency.ts';
+import { IdempotencyKeys } from './server/http/idempotency/idempotency.ts';
 import { createOpenApi } from './server/http/openapi/document.ts';
 import { openApiRoutes } from './server/http/openapi/routes.ts';
 import type { HttpPorts } from './server/http/ports.ts';
 import type { Route } from './server/http/route.ts';
 import { createHttpServer } from './server/http/server.ts';
 import { createStartPage } from './server/http/start-page.ts';
-
-/** One panel, built but not started. */
-export interface Panel {
-    readonly gateway: Gateway;
-    readonly hooks: CoreHooks;
-    readonly plugins: Lifecycle;
-    /** Resolves when every enabled plugin runs or has failed. */
-    settled(): Promise<void>;
-    /** Ends the plugin whose code threw an error that no code caught; false when no plugin did. Call it in the handler of `uncaughtException`. */
-    handleUncaught(error: unknown): boolean;
-    /** Listens, then starts the engine. Resolves when both are done: the engine runs, or its status says why not. */
-    start(): Promise<AddressInfo>;
-    /** Drains requests and releases everything. The proxy engine keeps running unless `engine` is true. */
-    stop(options?: { readonly engine?: boolean }): Promise<void>;
-}
 
 /** What a panel is built from. */
 export interface PanelOptions {
@@ -117,7 +102,7 @@ export async function createPanel({
     const http: HttpPorts = {
         authenticator: people.auth.authenticator,
         recorder: audit,
-        idempotency: createIdempotency({ db, keyring, clock }),
+        idempotency: new IdempotencyKeys({ db, keyring, clock }),
         clientAddress: (peer, forwardedFor) => settings.clientAddress(peer, forwardedFor),
         corsOrigins: () => settings.get('panel.corsOrigins'),
         log,
@@ -155,14 +140,13 @@ export async function createPanel({
         unknown: unknownPath((plugin) => plugins.refusal(plugin)),
         routes: [...routes, ...pluginRoutes(plugins.service, plugins.installer)]
     });
-    const { drainMs } = options;
     gateway = await createGateway({
         core,
         startPage: createStartPage(http, () => plugins.pagesState()),
         log,
-        ...(drainMs === undefined ? {} : { drainMs })
+        ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs })
     });
-    return new BuiltPanel({ foundation, people, proxy, importExport, plugins, gateway }, (now) => {
+    return new Panel({ foundation, people, proxy, importExport, plugins, gateway }, (now) => {
         readiness = now;
     });
 }
@@ -198,7 +182,8 @@ interface Parts {
     readonly gateway: Gateway;
 }
 
-class BuiltPanel implements Panel {
+/** One panel, built but not started. */
+export class Panel {
     readonly #parts: Parts;
     readonly #setReadiness: (readiness: Readiness) => void;
     #opening: Promise<void> = Promise.resolve();
@@ -220,14 +205,17 @@ class BuiltPanel implements Panel {
         return this.#parts.plugins.lifecycle;
     }
 
+    /** Resolves when every enabled plugin runs or has failed. */
     settled(): Promise<void> {
         return this.#opening;
     }
 
+    /** Ends the plugin whose code threw an error that no code caught; false when no plugin did. Call it in the handler of `uncaughtException`. */
     handleUncaught(error: unknown): boolean {
         return this.#parts.plugins.handleUncaught(error);
     }
 
+    /** Listens, then starts the engine. Resolves when both are done: the engine runs, or its status says why not. */
     async start(): Promise<AddressInfo> {
         const { foundation, people, proxy, plugins, gateway } = this.#parts;
         const { config, hooks, notifications } = foundation;
@@ -248,6 +236,7 @@ class BuiltPanel implements Panel {
         return address;
     }
 
+    /** Drains requests and releases everything. The proxy engine keeps running unless `engine` is true. */
     async stop({ engine: stopEngine = false }: { readonly engine?: boolean } = {}): Promise<void> {
         const { foundation, people, proxy, importExport, plugins, gateway } = this.#parts;
         const { config, log, hooks, notifications, tasks, audit, db, lock } = foundation;

@@ -60,7 +60,7 @@ export { createGateway, type Gateway } from './server/gateway/gateway.ts';
 export { requireAccess } from './server/http/access.ts';
 export { unknownPath } from './server/http/answer/unknown-path.ts';
 export { idempotencyEntities, idempotencyMigrations } from './server/http/idempotency/entities.ts';
-export { createIdempotency } from './server/http/idempotency/idempotency.ts';
+export { IdempotencyKeys } from './server/http/idempotency/idempotency.ts';
 export type { AuditEntry, Authenticator, HttpPorts } from './server/http/ports.ts';
 export { json, type Route } from './server/http/route.ts';
 export { createHttpServer, type HttpServer } from './server/http/server.ts';

@@ -18,13 +18,12 @@ export type {
     Offer,
     Origin,
     Place,
-    Registry,
     RegistryAddress,
     RegistryLog,
     RegistryOptions,
     Signature,
     Skipped
 } from './ports.ts';
-export { createRegistry } from './registry.ts';
+export { createRegistry, type Registry } from './registry.ts';
 export { resolve } from './resolve/resolve.ts';
 export type { Host, Resolution, Unresolved } from './resolve/resolve.ts';

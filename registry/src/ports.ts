@@ -1,9 +1,8 @@
 /** The types of the registry: what it needs, and what it answers. */
-import type { PluginDefinition } from '@portico/sdk';
 
 import type { StageFailure } from './failure.ts';
 import type { ManifestFault, PluginPackage } from './manifest.ts';
-import type { Host, Resolution } from './resolve/resolve.ts';
+import type { Host } from './resolve/resolve.ts';
 
 /** Where a plugin was found; earlier kinds win over later ones. */
 export type Origin = 'lock' | 'data' | 'folder' | 'node_modules';
@@ -170,54 +169,4 @@ export interface Catalogue {
     readonly searchable: boolean;
     /** Packages that could not be asked for, with the reason. */
     readonly failures: readonly { readonly package: string; readonly message: string }[];
-}
-
-/** The plugins on the disk of one panel. The registry runs no code of a plugin but its import. */
-export interface Registry {
-    /** Folder of the SDK that this process runs with. */
-    readonly sdkFolder: string;
-    /** Looks into the lock's folders first, then into each place. */
-    discover(
-        places: readonly Place[]
-    ): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }>;
-    /** One installed version, its files compared with what was installed and its manifest read. */
-    locate(entry: LockEntry): Promise<Found>;
-    resolve(plugins: readonly PluginPackage[]): Resolution;
-    /**
-     * Imports one package that was found and checks what it exports. Never rejects.
-     *
-     * @param options - `fresh`: import a new copy even if this process has imported the package before. Node never imports a module a second time, also when it threw or its files changed
-     */
-    load(
-        found: Found,
-        options?: { readonly fresh?: boolean }
-    ): Promise<
-        | { readonly definition: PluginDefinition; readonly importMs: number }
-        | { readonly failure: StageFailure }
-    >;
-    /**
-     * Fetches, verifies and unpacks into a folder of its own; the lock is not touched.
-     *
-     * @throws InstallFailure with nothing changed
-     */
-    install(source: InstallSource, options?: InstallOptions): Promise<Installed>;
-    readonly lock: Lock;
-    /**
-     * What the registry offers for these packages, and what else it has with the keyword `portico-plugin`.
-     *
-     * @throws InstallFailure when the registry could not be asked at all
-     */
-    available(
-        installed: readonly { readonly package: string; readonly version: string }[],
-        options?: { readonly search?: string; readonly signal?: AbortSignal }
-    ): Promise<Catalogue>;
-    /** Deletes one version's folder. @throws Error when the lock names it */
-    remove(folder: string): Promise<void>;
-    /**
-     * Deletes folders of versions that neither the lock nor `keep` names, and what a killed install left. Versions that this process
-     * installed and that are not active yet stay.
-     *
-     * @returns the folders that it deleted; none while the lock is not trusted
-     */
-    collect(keep?: readonly string[]): Promise<readonly string[]>;
 }

@@ -22,7 +22,6 @@ import type {
     Lock,
     LockEntry,
     Place,
-    Registry,
     RegistryOptions,
     Skipped
 } from './ports.ts';
@@ -48,10 +47,12 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     await linkSdk(root, sdkFolder);
     await clearStaging(root);
     const lock = await LockFile.open(resolvePath(options.dataDir), root, options.hmacKey, options.log);
-    return new PanelRegistry(options, root, sdkFolder, lock);
+    return new Registry(options, root, sdkFolder, lock);
 }
 
-class PanelRegistry implements Registry {
+/** The plugins on the disk of one panel. The registry runs no code of a plugin but its import. */
+export class Registry {
+    /** Folder of the SDK that this process runs with. */
     readonly sdkFolder: string;
     readonly lock: Lock;
     readonly #options: RegistryOptions;
@@ -85,6 +86,7 @@ class PanelRegistry implements Registry {
         };
     }
 
+    /** Looks into the lock's folders first, then into each place. */
     async discover(
         places: readonly Place[]
     ): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> {
@@ -102,20 +104,32 @@ class PanelRegistry implements Registry {
         };
     }
 
+    /** One installed version, its files compared with what was installed and its manifest read. */
     locate(entry: LockEntry): Promise<Found> {
         const { reserved, host } = this.#options;
         return locate(entry, this.#root, this.#lockFile, reserved, host.sdk);
     }
 
+    /** Decides which plugins can run together, and in which order they start. */
     resolve(plugins: readonly PluginPackage[]): Resolution {
         return resolve(plugins, this.#options.host);
     }
 
-    load(found: Found, { fresh = false }: { readonly fresh?: boolean } = {}): ReturnType<Registry['load']> {
+    /**
+     * Imports one package that was found and checks what it exports. Never rejects.
+     *
+     * @param options - `fresh`: import a new copy even if this process has imported the package before. Node never imports a module a second time, also when it threw or its files changed
+     */
+    load(found: Found, { fresh = false }: { readonly fresh?: boolean } = {}): ReturnType<typeof load> {
         const { importMs = defaultImportMs } = this.#options;
         return load(found, { importMs, hostSdk: this.sdkFolder, fresh });
     }
 
+    /**
+     * Fetches, verifies and unpacks into a folder of its own; the lock is not touched.
+     *
+     * @throws InstallFailure with nothing changed
+     */
     async install(source: InstallSource, options: InstallOptions = {}): Promise<Installed> {
         this.#installing += 1;
         try {
@@ -134,6 +148,11 @@ class PanelRegistry implements Registry {
         }
     }
 
+    /**
+     * What the registry offers for these packages, and what else it has with the keyword `portico-plugin`.
+     *
+     * @throws InstallFailure when the registry could not be asked at all
+     */
     async available(
         installed: readonly { readonly package: string; readonly version: string }[],
         { search, signal }: { readonly search?: string; readonly signal?: AbortSignal } = {}
@@ -152,6 +171,7 @@ class PanelRegistry implements Registry {
         );
     }
 
+    /** Deletes one version's folder. @throws Error when the lock names it */
     async remove(folder: string): Promise<void> {
         if (this.#lockFile.folders().includes(folder)) {
             throw new Error(`${folder} is in use: the lock names it`);
@@ -162,6 +182,12 @@ class PanelRegistry implements Registry {
         }
     }
 
+    /**
+     * Deletes folders of versions that neither the lock nor `keep` names, and what a killed install left. Versions that this process
+     * installed and that are not active yet stay.
+     *
+     * @returns the folders that it deleted; none while the lock is not trusted
+     */
     async collect(keep: readonly string[] = []): Promise<readonly string[]> {
         if (this.#installing === 0) {
             await clearStaging(this.#root);

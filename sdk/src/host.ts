@@ -13,7 +13,7 @@ export { Asked, AskedTap } from './boundary/asked.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
 export { coversProgram, Grants, type Capabilities } from './boundary/grants.ts';
 export { createGuest, type GuestOptions } from './boundary/guest/guest.ts';
-export { createLink, type Link, type Port } from './boundary/link.ts';
+export { Link, type Port } from './boundary/link.ts';
 export { deepFreeze, plainCopy } from './boundary/plain.ts';
 export type {
     Asker,

@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openStorage } from '../../core/src/composition/storage.ts';
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import { Audit } from '../../core/src/features/audit/audit.ts';
-import { createAuth } from '../../core/src/features/auth/auth.ts';
+import { Auth } from '../../core/src/features/auth/auth.ts';
 import { Settings } from '../../core/src/features/settings/settings.ts';
 import { Accounts } from '../../core/src/features/users/accounts/accounts.ts';
 import { Console } from '../../core/src/features/users/console.ts';
@@ -113,7 +113,7 @@ export async function panelFolder(): Promise<string> {
     });
     const roles = new Roles({ db, clock, permissions: new Permissions() });
     const accounts = new Accounts({ db, clock, passwords: new Passwords(), roles });
-    const auth = createAuth({
+    const auth = new Auth({
         db,
         clock,
         keyring,

@@ -5,7 +5,7 @@ import type { EntitySchema } from '@mikro-orm/core';
 import { hash as argon2, verify as verifyArgon2 } from '@node-rs/argon2';
 import { generateSync } from 'otplib';
 
-import { type Auth, type AuthLimits, createAuth } from '../../core/src/features/auth/auth.ts';
+import { Auth, type AuthLimits } from '../../core/src/features/auth/auth.ts';
 import { authEntities, authMigrations } from '../../core/src/features/auth/entities.ts';
 import { authRoutes } from '../../core/src/features/auth/routes.ts';
 import { Accounts } from '../../core/src/features/users/accounts/accounts.ts';
@@ -187,7 +187,7 @@ export async function openEntrance(
         const accounts = new Accounts({ db, clock, passwords, roles });
         const ports = createTestPorts();
         const mounted: { server?: HttpServer } = {};
-        const auth = createAuth({
+        const auth = new Auth({
             db,
             clock,
             keyring,

@@ -1,7 +1,7 @@
 /** A bare worker thread with the probe plugin in it: the boundary over a message port, and nothing else. */
 import { parentPort, workerData } from 'node:worker_threads';
 
-import { createGuest, createLink, type Guest, type HostApi, type LocalApi } from '@portico/sdk/host';
+import { createGuest, type Guest, type HostApi, Link, type LocalApi } from '@portico/sdk/host';
 
 import { openPluginDatabase, type PluginDatabase } from '../../core/src/plugins/runtime/database.ts';
 import { probe } from './probe-plugin.ts';
@@ -42,7 +42,7 @@ const methods = new Proxy(
         get: (_target, name) => guest?.[name as keyof Guest]
     }
 );
-const link = createLink<HostApi>(parentPort as never, methods);
+const link = new Link<HostApi>(parentPort as never, methods);
 guest = createGuest({
     name: 'probe',
     version: '1.0.0',

@@ -1,5 +1,5 @@
 /** Accounts, their roles, and how they log in. */
-import { type Auth, createAuth } from '../features/auth/auth.ts';
+import { Auth } from '../features/auth/auth.ts';
 import { Accounts } from '../features/users/accounts/accounts.ts';
 import { Console } from '../features/users/console.ts';
 import { Passwords } from '../features/users/passwords/passwords.ts';
@@ -28,7 +28,7 @@ export async function createAccountServices(
     const permissions = new Permissions();
     const roles = new Roles({ db, clock, permissions });
     const accounts = new Accounts({ db, clock, passwords: new Passwords(), roles });
-    const auth = createAuth({
+    const auth = new Auth({
         db,
         clock,
         keyring,

@@ -15,14 +15,6 @@ export interface Port {
     off(event: 'message', listener: (message: never) => void): unknown;
 }
 
-/** One end of a connection. */
-export interface Link<R> {
-    /** The methods of the other side. */
-    readonly remote: R;
-    /** Rejects the calls under way; calls of the other side are not answered any more. */
-    close(reason: Error): void;
-}
-
 type Kind = 'function' | 'signal' | 'iterable' | 'stream';
 interface Packed {
     readonly plain: unknown;
@@ -36,12 +28,9 @@ type Message =
 type Chunk = { readonly value: unknown } | { readonly failure: Failure };
 type Method = (input: unknown) => Promise<unknown>;
 
-/** Connects one end of a port: offers `methods`, and gives those of the other side. */
-export function createLink<R extends object>(port: Port, methods: object): Link<R> {
-    return new PortLink<R>(port, methods as Readonly<Record<string, Method>>);
-}
-
-class PortLink<R extends object> implements Link<R> {
+/** One end of a connection: offers `methods`, and gives those of the other side. */
+export class Link<R extends object> {
+    /** The methods of the other side. */
     readonly remote: R;
     readonly #port: Port;
     readonly #methods: Readonly<Record<string, Method>>;
@@ -53,9 +42,9 @@ class PortLink<R extends object> implements Link<R> {
     #next = 1;
     #closed: Error | null = null;
 
-    constructor(port: Port, methods: Readonly<Record<string, Method>>) {
+    constructor(port: Port, methods: object) {
         this.#port = port;
-        this.#methods = methods;
+        this.#methods = methods as Readonly<Record<string, Method>>;
         const stubs = new Map<string, Method>();
         this.remote = new Proxy(Object.freeze({}), {
             get: (_target, name) => {
@@ -70,6 +59,7 @@ class PortLink<R extends object> implements Link<R> {
         port.on('message', this.#listener);
     }
 
+    /** Rejects the calls under way; calls of the other side are not answered any more. */
     close(reason: Error): void {
         this.#closed = reason;
         this.#port.off('message', this.#listener);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 
 import type { GuestRuntime } from '@portico/core/plugin-runtime';
-import { createLink, type Guest, type HostApi, type Port } from '@portico/sdk/host';
+import { type Guest, type HostApi, Link, type Port } from '@portico/sdk/host';
 
 /** An end of a message port as the boundary takes it. */
 export function portOf(port: object): Port {
@@ -28,9 +28,9 @@ export function createCopyRuntime(): TestRuntime {
     const methods: Record<string, unknown> = {};
     return {
         runtime: ({ hostApi, local }, inThread) => {
-            const inside = createLink<HostApi>(portOf(port2), methods);
+            const inside = new Link<HostApi>(portOf(port2), methods);
             Object.assign(methods, inThread({ hostApi: inside.remote, local }));
-            return createLink<Guest>(portOf(port1), hostApi).remote;
+            return new Link<Guest>(portOf(port1), hostApi).remote;
         },
         close: async () => {
             port1.close();
@@ -59,7 +59,7 @@ export function createWorkerRuntime(plugin: WorkerPlugin): TestRuntime {
         runtime: async ({ hostApi }) => {
             // The link answers every message but this one.
             await once(worker, 'message');
-            return createLink<Guest>(portOf(worker), hostApi).remote;
+            return new Link<Guest>(portOf(worker), hostApi).remote;
         },
         close: async () => void (await worker.terminate())
     };

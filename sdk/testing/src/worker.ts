@@ -4,7 +4,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
 import { createLocalApi, Network, openPluginDatabase, Programs } from '@portico/core/plugin-runtime';
 import { isDefinition } from '@portico/sdk';
-import { createGuest, createLink, Grants, type HostApi, Scope } from '@portico/sdk/host';
+import { createGuest, Grants, type HostApi, Link, Scope } from '@portico/sdk/host';
 
 import { importPlugin } from './conformance/load.ts';
 import { TestNetwork } from './network.ts';
@@ -19,7 +19,7 @@ if (!isDefinition(definition)) {
 }
 const { capabilities = {} } = readTestPackage(folder).manifest;
 const methods: Record<string, unknown> = {};
-const link = createLink<HostApi>(portOf(parentPort as MessagePort), methods);
+const link = new Link<HostApi>(portOf(parentPort as MessagePort), methods);
 const { entities, migrations } = definition;
 const database = await openPluginDatabase({ dataDir, entities, migrations });
 const scope = new Scope();

@@ -6,7 +6,7 @@ import Sqlite from 'better-sqlite3';
 
 import { openStorage } from '../../composition/storage.ts';
 import { Audit } from '../../features/audit/audit.ts';
-import { type Auth, createAuth } from '../../features/auth/auth.ts';
+import { Auth } from '../../features/auth/auth.ts';
 import type { ExportDocument } from '../../features/import-export/document/document.ts';
 import type { ExportRequest } from '../../features/import-export/service.ts';
 import { Settings } from '../../features/settings/settings.ts';
@@ -114,7 +114,7 @@ async function createServices(
     });
     const roles = new Roles({ db, clock, permissions: new Permissions() });
     const accounts = new Accounts({ db, clock, passwords: new Passwords(), roles });
-    const auth = createAuth({
+    const auth = new Auth({
         db,
         clock,
         keyring,

@@ -76,11 +76,6 @@ const unhooked: LoginHooks = { beforeLogin: async () => true, afterLogin: () => 
 const flushMs = 60_000;
 const minuteMs = 60_000;
 
-/** Puts auth/ together. @throws Error when the secret is weak */
-export function createAuth(dependencies: AuthDependencies): Auth {
-    return new Auth(dependencies);
-}
-
 /** Authentication as the rest of the panel uses it: login, sessions, API tokens, tickets and the own account. */
 export class Auth {
     readonly authenticator: Authenticator & Pick<PanelAuthenticator, 'renew'>;

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { createLink, type Guest, type HostApi, type Link } from '@portico/sdk/host';
+import { type Guest, type HostApi, Link } from '@portico/sdk/host';
 import { WebSocket } from 'ws';
 
 import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
@@ -75,7 +75,7 @@ let threaded: PluginRig;
 let worker: Worker;
 let link: Link<Guest>;
 
-describe('createLink', () => {
+describe('Link', () => {
     before(async () => {
         [inline, threaded] = [await createPluginRig(), await createPluginRig()];
         await inline.run(math, { name: 'math' });
@@ -90,7 +90,7 @@ describe('createLink', () => {
         await threaded.run(probe, {
             ...options,
             runtime({ hostApi }: { readonly hostApi: HostApi }) {
-                link = createLink<Guest>(worker as never, hostApi);
+                link = new Link<Guest>(worker as never, hostApi);
                 return link.remote;
             }
         });
@@ -149,7 +149,7 @@ describe('createLink', () => {
 
     it('fails what is under way when the other side is gone', async () => {
         const channel = new MessageChannel();
-        const there = createLink<{ hang(input: object): Promise<void> }>(channel.port1 as never, {});
+        const there = new Link<{ hang(input: object): Promise<void> }>(channel.port1 as never, {});
         const call = there.remote.hang({});
         there.close(new Error('gone'));
         await expect(call).to.reject('gone');

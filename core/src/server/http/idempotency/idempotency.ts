@@ -43,12 +43,8 @@ interface UnderWay {
 
 type Claim = Awaited<ReturnType<Idempotency['claim']>>;
 
-/** Makes the store of idempotency keys. */
-export function createIdempotency(options: IdempotencyOptions): Idempotency {
-    return new Keys(options);
-}
-
-class Keys implements Idempotency {
+/** The store of idempotency keys. */
+export class IdempotencyKeys implements Idempotency {
     readonly #db: Database;
     readonly #keyring: IdempotencyOptions['keyring'];
     readonly #clock: Clock;

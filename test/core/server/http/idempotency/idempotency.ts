@@ -7,14 +7,14 @@ import {
     idempotencyEntities,
     idempotencyMigrations
 } from '../../../../../core/src/server/http/idempotency/entities.ts';
-import { createIdempotency } from '../../../../../core/src/server/http/idempotency/idempotency.ts';
+import { IdempotencyKeys } from '../../../../../core/src/server/http/idempotency/idempotency.ts';
 import type { Idempotency, KeyInUse } from '../../../../../core/src/server/http/ports.ts';
 import { type HandClock, handClock, openStore, person, type Store } from '../../../../support/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
 
-describe('createIdempotency', () => {
+describe('IdempotencyKeys', () => {
     const admin = person('admin');
     const answer = {
         status: 201,
@@ -43,7 +43,7 @@ describe('createIdempotency', () => {
     beforeEach(async () => {
         store = await openStore({ entities: idempotencyEntities, migrations: idempotencyMigrations });
         clock = handClock();
-        keys = createIdempotency({ db: store.db, keyring: store.keyring, clock });
+        keys = new IdempotencyKeys({ db: store.db, keyring: store.keyring, clock });
     });
 
     afterEach(() => store.remove());
@@ -51,7 +51,7 @@ describe('createIdempotency', () => {
     it('replays a kept answer, also after a restart', async () => {
         await (await first('k')).keepAlone(answer);
         expect(await claim(admin, 'k', 'print')).to.equal({ replay: answer });
-        keys = createIdempotency({ db: await store.reopen(), keyring: store.keyring, clock });
+        keys = new IdempotencyKeys({ db: await store.reopen(), keyring: store.keyring, clock });
         expect(await claim(admin, 'k', 'print')).to.equal({ replay: answer });
     });
 
@@ -70,7 +70,7 @@ describe('createIdempotency', () => {
         await expect(claim(admin, 'k', 'other')).to.reject(
             'The Idempotency-Key was used with another request'
         );
-        keys = createIdempotency({ db: await store.reopen(), keyring: store.keyring, clock });
+        keys = new IdempotencyKeys({ db: await store.reopen(), keyring: store.keyring, clock });
         await expect(claim(admin, 'k', 'print')).to.reject(
             'The first request with this Idempotency-Key has no known end'
         );
