@@ -454,7 +454,9 @@ describe('createTestHost', () => {
                 expect(await done(host)).to.include({ code: 50000 });
                 await host.refuse('network');
                 expect(await done(host)).to.include({ code: 50000 });
-                expect((host.log.at(-1)?.fields['error'] as Error).message).to.equal('fetch failed');
+                expect((host.log.at(-1)?.fields['error'] as Error).message).to.match(
+                    /^fetch failed: The plugin \S+ lacks the capability network: api\.example$/
+                );
             }
         );
     });

@@ -179,23 +179,25 @@ export class Plugins {
                 message: safe ?? 'The panel is still looking for its plugins'
             });
         }
-        switch (runtime?.state) {
-            case undefined:
-                return fail.PLUGIN_NOT_FOUND({ plugin });
+        if (runtime === null) {
+            return fail.PLUGIN_NOT_FOUND({ plugin });
+        }
+        switch (runtime.state) {
             case 'disabled':
                 return fail.PLUGIN_DISABLED({ plugin });
             case 'failed':
             case 'quarantined':
                 return fail.PLUGIN_FAILED({
                     plugin,
-                    stage: runtime?.failure?.stage ?? 'running',
-                    cause: runtime?.failure?.code ?? 'UNKNOWN'
+                    stage: runtime.failure?.stage ?? 'running',
+                    cause: runtime.failure?.code ?? 'UNKNOWN'
                 });
-            default:
-                return fail.NOT_READY(
-                    { retryAfterSeconds: 1 },
-                    { message: `The plugin ${plugin} is starting` }
-                );
+            default: {
+                const isStarting = this.lifecycle.recordOf(runtime)?.enabled !== false;
+                return fail.NOT_READY(isStarting ? { retryAfterSeconds: 1 } : null, {
+                    message: `The plugin ${plugin} is ${isStarting ? 'starting' : 'stopping'}`
+                });
+            }
         }
     }
 

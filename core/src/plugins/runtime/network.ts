@@ -173,7 +173,8 @@ export class Network {
 
     #require(host: string): void {
         if (!this.#named(host) && !(isIP(host) !== 0 && this.#inRange(host))) {
-            throw new TypeError('fetch failed', { cause: this.#options.grants.missing(`network: ${host}`) });
+            const cause = this.#options.grants.missing(`network: ${host}`);
+            throw new TypeError(`fetch failed: ${cause.message}`, { cause });
         }
     }
 

@@ -103,7 +103,7 @@ class GuestRuntime implements Guest {
                     }
                 });
             }
-            throw name === 'setup' ? setupFailure(error) : failureOf(error);
+            throw name === 'setup' || name === 'start' ? ownFailure(error) : failureOf(error);
         }
     }
 
@@ -366,8 +366,8 @@ async function* copied(series: AsyncIterable<unknown>, what: string): AsyncGener
     }
 }
 
-/** The error of a failed `setup` with the plugin's own message, which the plugin's record shows to admins. */
-function setupFailure(error: unknown): Error {
+/** The error of a failed `setup` or start with the plugin's own message, which the plugin's record shows to admins. */
+function ownFailure(error: unknown): Error {
     return isFailure(error)
         ? failureOf(error)
         : Object.assign(failureOf(error), {

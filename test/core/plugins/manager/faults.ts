@@ -113,6 +113,7 @@ describe('createPlugins', { timeout: 120_000 }, () => {
         expect(
             Object.values(found).filter(({ failure }) => failure !== null && failure.message.length < 10)
         ).to.equal([]);
+        expect(found['start-throws']?.failure?.message).to.equal('The device does not answer');
     });
 
     it('serves what is sound, and answers for the others by what is wrong with them', async () => {
@@ -150,7 +151,16 @@ describe('createPlugins', { timeout: 120_000 }, () => {
     });
 
     it('says what a plugin that does not stop leaves behind, and takes it away all the same', async () => {
-        const hangs = await put('stop-hangs', { enabled: false });
+        const disabling = put('stop-hangs', { enabled: false });
+        const refused = await until(async () => {
+            const answer = await panel.client.get('/api/plugins/stop-hangs/x');
+            return answer.code === 50300 ? answer : null;
+        }, 'it stops');
+        expect([refused.message, refused.headers['retry-after']]).to.equal([
+            'The plugin stop-hangs is stopping',
+            undefined
+        ]);
+        const hangs = await disabling;
         expect(hangs.data.state).to.equal('disabled');
         expect(hangs.data.released.failures).to.have.length(1);
         expect((await put('stop-throws', { enabled: false })).data.released.failures).to.equal([

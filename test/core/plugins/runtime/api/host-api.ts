@@ -413,7 +413,9 @@ describe('ctx.fetch and ctx.dial', () => {
             'hello'
         ]);
         await expect(ctx.fetch(`http://127.0.0.1:${port}/away`)).to.reject(/fetch failed/);
-        await expect(ctx.fetch(`http://localhost:${port}/`)).to.reject(/fetch failed/);
+        await expect(ctx.fetch(`http://localhost:${port}/`)).to.reject(
+            /^fetch failed: The plugin \S+ lacks the capability network: localhost$/
+        );
         const manual = await ctx.fetch(`http://127.0.0.1:${port}/away`, { redirect: 'manual' });
         expect(manual.status).to.equal(302);
     });
