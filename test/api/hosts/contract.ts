@@ -698,6 +698,28 @@ describe('clone, batch, validate and preview', () => {
         expect(await nameOf('dry.test')).to.equal('404');
     });
 
+    it('validate of one host has the errors of a change, does not conflict with itself, and changes nothing', async () => {
+        const { path, id } = await make({ compression: true });
+        const before = await panel.client.get(path);
+        const tried = (body: object, more: object = {}): ReturnType<typeof panel.client.post> =>
+            panel.client.post(`${path}/validate`, body, more);
+        expect((await tried({ ...before.data, notes: 'again' }, { token: viewer })).data).to.equal({
+            reload: false
+        });
+        expect((await tried({})).data).to.equal({ reload: false });
+        expect((await tried({ bodyLimitBytes: 4712 })).data).to.equal({ reload: true });
+        expect(outcome(await tried({ domain: 'copy.test' }))).to.equal([409, 40900, 'CONFLICT']);
+        expect(outcome(await tried({ advanced: [{ handler: 'nonsense' }] }))).to.equal([
+            422,
+            42200,
+            'ENGINE_REJECTED'
+        ]);
+        expect((await tried({ notes: 7 })).code).to.equal(40001);
+        expect((await tried({ notes: 'x', version: before.data.version + 1 })).code).to.equal(41200);
+        expect((await panel.client.post(`/api/hosts/${id + 9_999}/validate`, {})).code).to.equal(40400);
+        expect((await panel.client.get(path)).text).to.equal(before.text);
+    });
+
     it('preview is what the engine gets, with secrets masked', async () => {
         const { path } = await make({
             access: { basicAuth: [{ username: 'u', password: 'a secret for the preview' }] },

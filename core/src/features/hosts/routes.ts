@@ -139,6 +139,21 @@ function hostRoutesById(hosts: Hosts): Route[] {
 function inspectionRoutes(hosts: Hosts): Route[] {
     return [
         json({
+            method: 'POST',
+            path: `${base}/{id}/validate`,
+            id: 'hosts.validateChange',
+            answers: [200],
+            fails: ['CONFLICT', 'VERSION_STALE', ...changes],
+            access: 'hosts:read',
+            effect: 'read',
+            isChange: true,
+            summary: 'Try a change of a host without making it',
+            description: 'The same body and errors as changing it; tells whether it would reload the engine',
+            validate: { params: hostParams, payload: hostUpdate },
+            returns: joi.object({ reload: joi.boolean().required() }),
+            handler: (request) => hosts.validateChange(request.params.id, request.payload, request)
+        }),
+        json({
             method: 'GET',
             path: `${base}/{id}/preview`,
             id: 'hosts.preview',

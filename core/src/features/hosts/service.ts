@@ -128,22 +128,14 @@ export class Hosts {
             () => undefined,
             async (rows) => {
                 const steps: Step[] = [];
+                const enabled = action === 'enable';
                 for (const before of rows) {
-                    steps.push({
-                        before,
-                        after:
-                            action === 'delete'
-                                ? null
-                                : await this.#preparation.prepare(
-                                      before,
-                                      { enabled: action === 'enable' },
-                                      call,
-                                      {
-                                          id: before.site.id,
-                                          owner: before.owner
-                                      }
-                                  )
-                    });
+                    const ground = { id: before.site.id, owner: before.owner };
+                    const after =
+                        action === 'delete'
+                            ? null
+                            : await this.#preparation.prepare(before, { enabled }, call, ground);
+                    steps.push({ before, after });
                 }
                 const changed = steps.filter(({ before, after }) => before !== after);
                 await this.#guard(changed, call);
@@ -170,15 +162,34 @@ export class Hosts {
     async validate(body: HostChange, call: Call): Promise<{ readonly reload: boolean }> {
         const row = await this.#preparation.prepare(null, body, call, { id: 0, owner: null, dry: true });
         await this.#guard([{ before: null, after: row }], call);
-        const { reloaded } = await this.#engine.tryChange({
-            plan: (draft) => {
-                checkNames(draft, row.site, new Set());
-                refuse(checkSite(row.site, this.#preparation.safetyIn(draft)));
-                const id = draft.nextHostId();
-                return { hosts: [{ id, row: { ...row, site: { ...row.site, id } } }] };
-            }
+        return this.#try((draft) => {
+            checkNames(draft, row.site, new Set());
+            refuse(checkSite(row.site, this.#preparation.safetyIn(draft)));
+            const id = draft.nextHostId();
+            return { hosts: [{ id, row: { ...row, site: { ...row.site, id } } }] };
         });
-        return { reload: reloaded };
+    }
+
+    /** Tells whether `update` would reload the engine. Changes nothing. @throws as `update` */
+    validateChange(id: number, body: HostChange, call: Call): Promise<{ readonly reload: boolean }> {
+        return this.#attempt(
+            [id],
+            ({ version }) => requireVersion(call, body.version, version),
+            async ([before]) => {
+                const row = before as HostRow;
+                const ground = { id, owner: row.owner, dry: true };
+                const after = await this.#preparation.prepare(row, body, call, ground);
+                const steps = after === row ? [] : [{ before: row, after }];
+                await this.#guard(steps, call);
+                return steps.length === 0
+                    ? { reload: false }
+                    : this.#try((draft) => this.#plan(draft, steps));
+            }
+        );
+    }
+
+    async #try(plan: (draft: Draft) => Plan): Promise<{ readonly reload: boolean }> {
+        return { reload: (await this.#engine.tryChange({ plan })).reloaded };
     }
 
     /** The engine's configuration of one host. Parts are masked without `engine:secrets` and a fresh session. @throws NOT_FOUND */

@@ -56,6 +56,8 @@ export interface CoreOnly {
     readonly answers?: readonly (200 | 201 | 202)[];
     /** A JSON route that also takes a body of one of these types: the handler gets its bytes as payload. */
     readonly bytes?: { readonly types: readonly string[]; readonly maxBytes: number };
+    /** The body of this POST is a change, as the body of a PUT is: defaults are not filled in. */
+    readonly isChange?: true;
     /** Whether assistants may be offered it; default true. */
     readonly tool?: boolean;
     /** The caller comes from a ticket in the path parameter `param`; no other credential is accepted. */
@@ -226,4 +228,9 @@ export function effectOf(route: Route): Effect {
         return route.effect;
     }
     return route.method === 'GET' ? 'read' : route.method === 'DELETE' ? 'destructive' : 'write';
+}
+
+/** Whether the body of a route is a change, so that a field that is not sent keeps its value. */
+export function takesChange({ method, isChange }: Pick<Route, 'method' | 'isChange'>): boolean {
+    return method === 'PUT' || isChange === true;
 }

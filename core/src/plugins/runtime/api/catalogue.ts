@@ -5,7 +5,7 @@ import type { Grants } from '@portico/sdk/host';
 import type { Caller } from '../../../platform/call.ts';
 import { jsonSchemaOf } from '../../../server/http/json-schema/json-schema.ts';
 import { fullPath, templateOf } from '../../../server/http/openapi/path.ts';
-import { effectOf, type Route } from '../../../server/http/route.ts';
+import { effectOf, type Route, takesChange } from '../../../server/http/route.ts';
 import type { HttpServer } from '../../../server/http/server.ts';
 import type { PluginHostPorts } from '../ports.ts';
 
@@ -125,7 +125,7 @@ function entryOf(
                 tool: isTool,
                 params: schema(route.validate?.params, 'text'),
                 query: schema(route.validate?.query, 'text'),
-                payload: schema(route.validate?.payload, 'body', route.method !== 'PUT'),
+                payload: schema(route.validate?.payload, 'body', !takesChange(route)),
                 returns: schema(route.returns, 'answer')
             }
         };

@@ -4,7 +4,7 @@ import type Joi from 'joi';
 
 import type { JsonSchema } from '../json-schema/description.ts';
 import { jsonSchemaOf } from '../json-schema/json-schema.ts';
-import type { Route } from '../route.ts';
+import { type Route, takesChange } from '../route.ts';
 import { hasJsonBody, isConditional, isRepeatable } from './failures.ts';
 import { templateOf } from './path.ts';
 
@@ -35,9 +35,7 @@ export function bodyOf(route: Route): JsonSchema | undefined {
     if (!hasJsonBody(route) || schema === undefined) {
         return undefined;
     }
-    const json = at('payload', () =>
-        jsonSchemaOf(schema, { side: 'body', defaults: route.method !== 'PUT' })
-    );
+    const json = at('payload', () => jsonSchemaOf(schema, { side: 'body', defaults: !takesChange(route) }));
     // A plugin's schema checks input in the plugin's guest runtime; here only its description is known.
     const required =
         (schema as unknown as Joi.Schema).validate({}, { convert: false }).error !== undefined ||

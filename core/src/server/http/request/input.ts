@@ -3,7 +3,7 @@ import type { Request } from '@hapi/hapi';
 import { validate } from '@portico/sdk/host';
 
 import { fail } from '../../../platform/errors.ts';
-import type { Route } from '../route.ts';
+import { type Route, takesChange } from '../route.ts';
 import type { HttpCall } from './http-call.ts';
 import { parseJson } from './json.ts';
 import { knownQuery } from './known-queries.ts';
@@ -21,8 +21,9 @@ export function readAddress(route: Route, call: HttpCall, request: Request): voi
 /** A JSON body. @throws UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, VALIDATION_FAILED */
 export function readBody(route: Route, call: HttpCall, request: Request): void {
     const bytes = request.payload as Buffer | null;
+    const method = takesChange(route) ? 'PUT' : route.method;
     if (bytes === null || bytes.length === 0) {
-        call.payload = validate(route.validate?.payload, undefined, 'payload', route.method);
+        call.payload = validate(route.validate?.payload, undefined, 'payload', method);
         return;
     }
     const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.raw.req.headers;
@@ -45,5 +46,5 @@ export function readBody(route: Route, call: HttpCall, request: Request): void {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
         throw fail.BAD_REQUEST(null, { message: 'The body must be a JSON object' });
     }
-    call.payload = validate(route.validate?.payload, body, 'payload', route.method);
+    call.payload = validate(route.validate?.payload, body, 'payload', method);
 }
