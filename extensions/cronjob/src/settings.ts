@@ -9,9 +9,13 @@ export const settings = joi.object({
         joi
             .string()
             .max(64)
-            .custom((value: string, helpers) => (isZone(value) ? value : helpers.error('any.invalid')))
+            .custom(
+                (value: string, helpers) => (isZone(value) ? value : helpers.error('any.invalid')),
+                'A time zone that this machine knows'
+            )
             .optional()
             .description("Time zone of tasks that name none; default: the machine's")
+            .label('Time zone')
     ),
     concurrentRuns: joi
         .number()
@@ -19,7 +23,8 @@ export const settings = joi.object({
         .min(1)
         .max(1_000)
         .default(50)
-        .description('Runs at once, of all tasks together; what is due beyond waits'),
+        .description('Runs at once, of all tasks together; what is due beyond waits')
+        .label('Runs at once'),
     outputBytes: joi
         .number()
         .integer()
@@ -28,14 +33,19 @@ export const settings = joi.object({
         .default(256 * 2 ** 10)
         .description(
             'Bytes of output that are kept of each run: the first quarter of them from its beginning, the rest from its end'
-        ),
+        )
+        .label('Output kept of a run')
+        .unit('byte')
+        .meta({ ui: { group: 'Kept' } }),
     runsKept: joi
         .number()
         .integer()
         .min(1)
         .max(10_000)
         .default(200)
-        .description('Finished runs kept of each task'),
+        .description('Finished runs kept of each task')
+        .label('Runs kept of a task')
+        .meta({ ui: { group: 'Kept' } }),
     daysKept: joi
         .number()
         .integer()
@@ -43,6 +53,9 @@ export const settings = joi.object({
         .max(3_650)
         .default(90)
         .description('Days that a finished run is kept')
+        .label('Runs are kept for')
+        .unit('day')
+        .meta({ ui: { group: 'Kept' } })
 });
 
 /** The context of this plugin. */

@@ -13,74 +13,99 @@ export const settings = joi.object({
                     .string()
                     .pattern(/^[\p{L}\p{N}_][\p{L}\p{N}_ .-]{0,63}$/u)
                     .required()
+                    .label('Name')
                     .description('Shown to people, and how requests name the root'),
                 path: joi
                     .string()
                     .pattern(/^\/[^\0]*$/)
                     .max(4096)
                     .required()
-                    .description('Absolute path of the folder'),
+                    .label('Folder')
+                    .description('Absolute path of the folder')
+                    .meta({ ui: { widget: 'path' } }),
                 roles: joi
                     .array()
                     .items(joi.string().max(64))
                     .default([])
+                    .label('Roles')
                     .description('Roles that reach this root beside admin')
+                    .meta({ ui: { ref: 'roles.list' } })
             })
         )
         .unique('name')
         .default([])
-        .description('The folders that people may reach'),
+        .description('The folders that people may reach')
+        .label('Folders'),
     archiveEntries: joi
         .number()
         .integer()
         .min(1)
         .max(10_000_000)
         .default(100_000)
-        .description('Entries of one archive, made or extracted'),
+        .description('Entries of one archive, made or extracted')
+        .label('Most entries of an archive')
+        .meta({ ui: { group: 'Archives', advanced: true } }),
     archiveBytes: joi
         .number()
         .integer()
         .min(1)
         .default(10 * gibibyte)
-        .description('Bytes that one archive may unpack to'),
+        .description('Bytes that one archive may unpack to')
+        .label('Most bytes of an archive')
+        .unit('byte')
+        .meta({ ui: { group: 'Archives', advanced: true } }),
     archiveRatio: joi
         .number()
         .integer()
         .min(1)
         .max(100_000)
         .default(200)
-        .description('How many times its own size an archive may unpack to; the first 16 MiB are free'),
+        .description('How many times its own size an archive may unpack to; the first 16 MiB are free')
+        .label('Most an archive may grow')
+        .meta({ ui: { group: 'Archives', advanced: true } }),
     uploadBytes: joi
         .number()
         .integer()
         .min(1)
         .default(1024 * gibibyte)
-        .description('Bytes of one upload'),
+        .description('Bytes of one upload')
+        .label('Largest upload')
+        .unit('byte')
+        .meta({ ui: { group: 'Uploads' } }),
     uploadHours: joi
         .number()
         .integer()
         .min(1)
         .max(24 * 30)
         .default(24)
-        .description('Hours after its last byte that an unfinished upload is kept'),
+        .description('Hours after its last byte that an unfinished upload is kept')
+        .label('Unfinished uploads are kept for')
+        .unit('hour')
+        .meta({ ui: { group: 'Uploads' } }),
     trashDays: joi
         .number()
         .integer()
         .min(0)
         .max(3650)
         .default(30)
-        .description('Days that the trash is kept; 0 keeps it for ever'),
+        .description('Days that the trash is kept; 0 keeps it for ever')
+        .label('Trash is kept for')
+        .unit('day'),
     terminalShell: joi
         .string()
         .pattern(/^[A-Za-z0-9/][\w./+-]*$/)
         .max(255)
         .default('bash')
-        .description('Program of a terminal'),
+        .description('Program of a terminal')
+        .label('Shell')
+        .meta({ ui: { group: 'Terminal', widget: 'path' } }),
     terminalUser: joi
         .string()
         .pattern(/^[a-z_][\w.-]*\$?$/i)
         .max(64)
-        .description("Account that terminals run as; default: the panel's own"),
+        .description("Account that terminals run as; default: the panel's own")
+        .label('Account')
+        .meta({ ui: { group: 'Terminal', widget: 'account' } }),
     terminals: joi
         .number()
         .integer()
@@ -88,6 +113,8 @@ export const settings = joi.object({
         .max(200)
         .default(20)
         .description('Terminals open at once; 0 forbids them')
+        .label('Terminals at once')
+        .meta({ ui: { group: 'Terminal' } })
 });
 
 /** The context of this plugin. */

@@ -1,14 +1,33 @@
 /** Events as they happen. The newest are kept, and each listener reads them at its own pace. */
 import { randomUUID } from 'node:crypto';
 
-import type { StreamEvent } from '@portico/sdk';
+import { type EventOf, joi } from '@portico/sdk';
+
+import { alertSchema } from './alerts/schema.ts';
+import { sampleSchema } from './sampling/sample.ts';
 
 /** Number of events kept for listeners that come back. */
 const kept = 120;
 
+/** The events by their names. */
+export const feedEvents = {
+    sample: sampleSchema,
+    alert: alertSchema,
+    gap: joi.object({
+        missed: joi
+            .number()
+            .integer()
+            .required()
+            .label('Missed')
+            .description('How many events are no longer kept')
+    })
+};
+/** One event. */
+type FeedEvent = EventOf<typeof feedEvents>;
+
 interface KeptEvent {
     readonly number: number;
-    readonly event: string;
+    readonly event: FeedEvent['event'];
     readonly data: unknown;
 }
 
@@ -21,7 +40,7 @@ export class EventFeed {
     readonly #listeners = new Set<() => void>();
 
     /** Adds an event and wakes the listeners. */
-    publish(event: string, data: unknown): void {
+    publish(event: FeedEvent['event'], data: unknown): void {
         this.#last += 1;
         this.#events = [...this.#events.slice(1 - kept), { number: this.#last, event, data }];
         this.#listeners.forEach((wake) => wake());
@@ -36,7 +55,7 @@ export class EventFeed {
      * Yields the newest sample and all events from now on; with a `lastEventId`, all events since that one. An event `gap` says how many of them are no
      * longer kept. A slow listener costs no memory: it reads what is still kept.
      */
-    async *listen(lastEventId: string | null, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+    async *listen(lastEventId: string | null, signal: AbortSignal): AsyncGenerator<FeedEvent> {
         let at = this.#startAfter(lastEventId);
         let wake = (): void => undefined;
         const ring = (): void => wake();
@@ -57,7 +76,8 @@ export class EventFeed {
                     continue;
                 }
                 at = next.number;
-                yield { event: next.event, id: this.#id(next.number), data: next.data };
+                // It was published with the data of its name.
+                yield { event: next.event, id: this.#id(next.number), data: next.data } as FeedEvent;
             }
         } finally {
             this.#listeners.delete(ring);

@@ -11,14 +11,19 @@ export const settings = joi.object({
         .min(2)
         .max(300)
         .default(10)
-        .description('Seconds between two samples'),
+        .description('Seconds between two samples')
+        .label('Sample every')
+        .unit('second'),
     retentionDays: joi
         .number()
         .integer()
         .min(1)
         .max(3650)
         .default(365)
-        .description('Days that history is kept, in coarser steps the older it is'),
+        .description('Days that history is kept, in coarser steps the older it is')
+        .label('History is kept for')
+        .unit('day')
+        .meta({ ui: { group: 'History' } }),
     maxSeries: joi
         .number()
         .integer()
@@ -27,19 +32,30 @@ export const settings = joi.object({
         .default(400)
         .description(
             'Largest number of series with a history; one takes about 0.4 MB at the default retention'
-        ),
+        )
+        .label('Most series')
+        .meta({ ui: { group: 'History', advanced: true } }),
     excludeDisks: patterns
         .default([])
-        .description('Mount points to leave out; `*` stands for any characters, `?` for one'),
+        .description('Mount points to leave out; `*` stands for any characters, `?` for one')
+        .label('Disks left out')
+        .meta({ ui: { group: 'Left out', widget: 'lines' } }),
     excludeDevices: patterns
         .default(['loop*', 'ram*', 'zram*', 'sr*', 'fd*'])
-        .description('Block devices to leave out'),
-    excludeInterfaces: patterns.default(['lo', 'veth*']).description('Network interfaces to leave out'),
+        .description('Block devices to leave out')
+        .label('Devices left out')
+        .meta({ ui: { group: 'Left out', widget: 'lines' } }),
+    excludeInterfaces: patterns
+        .default(['lo', 'veth*'])
+        .description('Network interfaces to leave out')
+        .label('Interfaces left out')
+        .meta({ ui: { group: 'Left out', widget: 'lines' } }),
     remoteDisks: joi
         .boolean()
         .default(false)
-        .description('Measure file systems of other machines (NFS, SMB, …) too'),
-    containers: joi.boolean().default(true).description('Measure containers'),
+        .description('Measure file systems of other machines (NFS, SMB, …) too')
+        .label('Disks of other machines'),
+    containers: joi.boolean().default(true).description('Measure containers').label('Containers'),
     diskFullPercent: joi
         .number()
         .min(1)
@@ -47,7 +63,10 @@ export const settings = joi.object({
         .default(95)
         .description(
             'A disk that is used to this percentage or more is listed by `/unhealthy`, whatever the rules say'
-        ),
+        )
+        .label('A disk is nearly full at')
+        .unit('percent')
+        .meta({ ui: { group: 'Alerts' } }),
     alertsKept: joi
         .number()
         .integer()
@@ -55,6 +74,8 @@ export const settings = joi.object({
         .max(100_000)
         .default(1000)
         .description('Number of ended alerts that are kept')
+        .label('Ended alerts kept')
+        .meta({ ui: { group: 'Alerts' } })
 });
 
 /** The settings as the plugin reads them. */

@@ -1,5 +1,5 @@
 /** Routes of runs: their history, their output, and stopping one. */
-import { type Actor, errors, joi, type Reply, reply, type StreamEvent } from '@portico/sdk';
+import { type Actor, errors, type EventOf, joi, type Reply, reply } from '@portico/sdk';
 
 import { OutputEntity, RunEntity, type RunRow } from '../entities.ts';
 import { findRuns } from '../queries.ts';
@@ -34,6 +34,14 @@ interface Filters {
     readonly to?: string | undefined;
 }
 
+const outputEvents = {
+    output: joi.object({
+        text: joi.string().allow('').required().label('Output'),
+        leftOut: joi.number().integer().label('Left out').unit('byte')
+    }),
+    end: runSchema
+};
+
 /** Registers the routes below `/runs`, and the runs of one task. */
 export function registerRunRoutes(ctx: Ctx, { runs, tasks }: Services): void {
     registerHistory(ctx, tasks);
@@ -48,6 +56,7 @@ function registerHistory(ctx: Ctx, tasks: Tasks): void {
         id: 'taskRuns',
         access: 'read',
         summary: 'Runs of a task',
+        ui: { title: 'Runs', empty: 'Nothing ran yet' },
         returns: joi.array().items(runSchema),
         validate: { params: idParams, query: joi.object(filters) },
         description: 'Newest first; `from` and `to` bound when they were created.',
@@ -62,6 +71,7 @@ function registerHistory(ctx: Ctx, tasks: Tasks): void {
         id: 'runs',
         access: 'read',
         summary: 'Runs of all tasks',
+        ui: { title: 'Runs', order: 2, empty: 'Nothing ran yet' },
         returns: joi.array().items(runSchema),
         description: 'Newest first; `from` and `to` bound when they were created.',
         validate: { query: joi.object({ ...filters, taskId: joi.number().integer().min(1) }) },
@@ -86,6 +96,8 @@ function registerRun(ctx: Ctx, runs: Runs): void {
         id: 'stopRun',
         access: 'run',
         summary: 'Stop a run',
+        answers: 'done',
+        ui: { title: 'Stop', role: 'action', confirm: 'Stop this run?' },
         returns: wholeRunSchema,
         audit: { action: 'stop', resource: 'run' },
         validate: { params: idParams },
@@ -106,6 +118,8 @@ function registerOutputStream(ctx: Ctx, runs: Runs): void {
         access: 'output',
         summary: 'What a run prints, as it comes',
         validate: { params: idParams },
+        ui: { title: 'Output', role: 'log' },
+        events: outputEvents,
         description:
             'Events `output` with `{ text }`, whose id is how many bytes came so far; `{ leftOut }` says how many bytes were not kept before it. At the end `end` with the run. `Last-Event-ID` continues.',
         async handler({ params, lastEventId, signal, actor }) {
@@ -194,7 +208,7 @@ async function* watch(
     offset: number,
     signal: AbortSignal,
     actor: Actor
-): AsyncGenerator<StreamEvent> {
+): AsyncGenerator<EventOf<typeof outputEvents>> {
     let at = offset;
     const aborted = new Promise<void>((resolve) =>
         signal.addEventListener('abort', () => resolve(), { once: true })
@@ -230,6 +244,6 @@ async function* watch(
     }
 }
 
-function outputEvent({ text, end, leftOut }: OutputPart): StreamEvent {
+function outputEvent({ text, end, leftOut }: OutputPart): EventOf<typeof outputEvents> {
     return { event: 'output', id: String(end), data: leftOut > 0 ? { text, leftOut } : { text } };
 }

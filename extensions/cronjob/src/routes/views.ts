@@ -6,25 +6,76 @@ import type { NotifyOn, Overlap, RunRow, TaskRow } from '../entities.ts';
 const time = () => joi.string().isoDate();
 
 const runFields = {
-    id: joi.number().integer().required(),
-    version: joi.number().integer().required(),
-    taskId: joi.number().integer().required(),
-    trigger: joi.valid('schedule', 'manual', 'retry', 'missed').required(),
-    state: joi.valid('queued', 'running', 'succeeded', 'failed', 'timeout', 'stopped', 'skipped').required(),
-    attempt: joi.number().integer().required().description('1, or which try it is'),
+    id: joi.number().integer().required().label('Number'),
+    version: joi
+        .number()
+        .integer()
+        .required()
+        .label('Version')
+        .meta({ ui: { column: false } }),
+    taskId: joi
+        .number()
+        .integer()
+        .required()
+        .label('Task')
+        .meta({ ui: { ref: 'cronjob.tasks' } }),
+    trigger: joi.valid('schedule', 'manual', 'retry', 'missed').required().label('Started by'),
+    state: joi
+        .valid('queued', 'running', 'succeeded', 'failed', 'timeout', 'stopped', 'skipped')
+        .required()
+        .label('State')
+        .meta({
+            ui: {
+                column: 1,
+                tones: {
+                    succeeded: 'good',
+                    failed: 'bad',
+                    timeout: 'bad',
+                    running: 'busy',
+                    queued: 'busy',
+                    stopped: 'warning',
+                    skipped: 'neutral'
+                }
+            }
+        }),
+    attempt: joi.number().integer().required().description('1, or which try it is').label('Attempt'),
     times: joi
         .number()
         .integer()
         .required()
-        .description('How many due times in a row a skipped run stands for'),
-    dueAt: time().allow(null).required().description('When it was due by the schedule'),
-    createdAt: time().required(),
-    startedAt: time().allow(null).required(),
-    finishedAt: time().allow(null).required(),
-    exitCode: joi.number().integer().allow(null).required(),
-    signal: joi.string().allow(null).required().description('The signal that ended it'),
-    reason: joi.string().allow(null).required().description('Why it did not succeed, as a word'),
-    message: joi.string().allow(null).description('Why, for people; only with the permission `output`')
+        .description('How many due times in a row a skipped run stands for')
+        .label('Due times'),
+    dueAt: time().allow(null).required().description('When it was due by the schedule').label('Due'),
+    createdAt: time().required().label('Created'),
+    startedAt: time()
+        .allow(null)
+        .required()
+        .label('Started')
+        .meta({ ui: { column: 2 } }),
+    finishedAt: time()
+        .allow(null)
+        .required()
+        .label('Ended')
+        .meta({ ui: { column: 3 } }),
+    exitCode: joi
+        .number()
+        .integer()
+        .allow(null)
+        .required()
+        .label('Exit code')
+        .meta({ ui: { column: 4 } }),
+    signal: joi.string().allow(null).required().description('The signal that ended it').label('Signal'),
+    reason: joi
+        .string()
+        .allow(null)
+        .required()
+        .description('Why it did not succeed, as a word')
+        .label('Reason'),
+    message: joi
+        .string()
+        .allow(null)
+        .description('Why, for people; only with the permission `output`')
+        .label('Message')
 };
 
 /** A run in a list. */
@@ -32,8 +83,16 @@ export const runSchema = joi.object(runFields);
 /** One run. */
 export const wholeRunSchema = joi.object({
     ...runFields,
-    output: joi.string().allow('').description('Only with the permission `output`'),
-    truncated: joi.boolean().description('Some of the output was left out; only with the permission `output`')
+    output: joi
+        .string()
+        .allow('')
+        .label('Output')
+        .description('Only with the permission `output`')
+        .meta({ media: 'text/plain' }),
+    truncated: joi
+        .boolean()
+        .label('Shortened')
+        .description('Some of the output was left out; only with the permission `output`')
 });
 /** A run as the API answers it. */
 export type RunView = Value<typeof runSchema>;
@@ -42,42 +101,88 @@ export type WholeRunView = Value<typeof wholeRunSchema>;
 
 /** A task as the API answers it. */
 export const taskSchema = joi.object({
-    id: joi.number().integer().required(),
-    version: joi.number().integer().required(),
-    name: joi.string().required(),
-    schedule: joi.string().required(),
-    timezone: joi.string().required(),
+    id: joi.number().integer().required().label('Number'),
+    version: joi
+        .number()
+        .integer()
+        .required()
+        .label('Version')
+        .meta({ ui: { column: false } }),
+    name: joi
+        .string()
+        .required()
+        .label('Name')
+        .meta({ ui: { column: 1 } }),
+    schedule: joi
+        .string()
+        .required()
+        .label('Schedule')
+        .meta({ ui: { column: 2, widget: 'cron' } }),
+    timezone: joi.string().required().label('Time zone'),
     command: joi
         .array()
         .items(joi.string().allow(''))
         .allow(null)
-        .description('Only with the permission `output`'),
-    script: joi.string().allow(null, '').description('Only with the permission `output`'),
+        .description('Only with the permission `output`')
+        .label('Command'),
+    script: joi
+        .string()
+        .allow(null, '')
+        .description('Only with the permission `output`')
+        .label('Script')
+        .meta({ media: 'text/x-shellscript' }),
     env: joi
         .record(joi.object({ set: joi.valid(true).required() }))
-        .description('Names; only with the permission `output`. Values are never shown'),
-    user: joi.string().allow(null).required(),
-    cwd: joi.string().allow(null).required(),
-    timeoutSeconds: joi.number().integer().allow(null).required(),
-    overlap: joi.valid('skip', 'queue', 'allow').required(),
-    retries: joi.number().integer().required(),
-    backoffSeconds: joi.number().integer().required(),
-    missed: joi.valid('skip', 'run-once').required(),
-    enabled: joi.boolean().required(),
-    notifyOn: joi.valid('never', 'failure', 'change', 'always').required(),
-    deadManSeconds: joi.number().integer().allow(null).required(),
+        .description('Names; only with the permission `output`. Values are never shown')
+        .label('Environment'),
+    user: joi
+        .string()
+        .allow(null)
+        .required()
+        .label('Account')
+        .meta({ ui: { widget: 'account' } }),
+    cwd: joi
+        .string()
+        .allow(null)
+        .required()
+        .label('Folder')
+        .meta({ ui: { widget: 'path' } }),
+    timeoutSeconds: joi.number().integer().allow(null).required().label('Time limit').unit('second'),
+    overlap: joi.valid('skip', 'queue', 'allow').required().label('When it still runs'),
+    retries: joi.number().integer().required().label('Retries'),
+    backoffSeconds: joi.number().integer().required().label('Pause before a retry').unit('second'),
+    missed: joi.valid('skip', 'run-once').required().label('When it was missed'),
+    enabled: joi
+        .boolean()
+        .required()
+        .label('Enabled')
+        .meta({ ui: { column: 3 } }),
+    notifyOn: joi.valid('never', 'failure', 'change', 'always').required().label('Notify'),
+    deadManSeconds: joi
+        .number()
+        .integer()
+        .allow(null)
+        .required()
+        .label('A success is overdue after')
+        .unit('second'),
     nextRunAt: time()
         .allow(null)
         .required()
-        .description('By the schedule; null while disabled, and of @reboot'),
-    retryAt: time().allow(null).required().description('When it will be tried again'),
+        .description('By the schedule; null while disabled, and of @reboot')
+        .label('Next run')
+        .meta({ ui: { column: 4 } }),
+    retryAt: time().allow(null).required().description('When it will be tried again').label('Next retry'),
     overdueSince: time()
         .allow(null)
         .required()
-        .description('Since when a success is overdue by `deadManSeconds`'),
-    lastRun: joi.typed<RunView | null>(runSchema.allow(null).required()).description('The newest that began'),
-    createdAt: time().required(),
-    updatedAt: time().required()
+        .description('Since when a success is overdue by `deadManSeconds`')
+        .label('Overdue since'),
+    lastRun: joi
+        .typed<RunView | null>(runSchema.allow(null).required())
+        .description('The newest that began')
+        .label('Last run'),
+    createdAt: time().required().label('Created'),
+    updatedAt: time().required().label('Changed')
 });
 /** A task as the API answers it. */
 export type TaskView = Value<typeof taskSchema>;

@@ -41,51 +41,77 @@ const fields = {
         .max(200)
         .description(
             'Five fields, six with seconds first, or @yearly, @monthly, @weekly, @daily, @hourly, @reboot'
-        ),
-    timezone: joi.string().max(64).allow(null).description('IANA name; default: the setting `timezone`'),
+        )
+        .label('Schedule')
+        .meta({ ui: { widget: 'cron' } }),
+    timezone: joi
+        .string()
+        .max(64)
+        .allow(null)
+        .description('IANA name; default: the setting `timezone`')
+        .label('Time zone'),
     command: joi
         .array()
         .items(text().max(32_768).allow(''))
         .min(1)
         .max(1_000)
         .allow(null)
-        .description('Program and arguments; either this or `script`'),
+        .description('Program and arguments; either this or `script`')
+        .label('Command')
+        .meta({ ui: { widget: 'lines' } }),
     script: text()
         .max(262_144)
         .allow(null)
-        .description('Begins with `#!` and an interpreter, or is for /bin/sh'),
-    user: joi.string().max(64).allow(null).description("Account of the machine; default: the panel's own"),
+        .description('Begins with `#!` and an interpreter, or is for /bin/sh')
+        .label('Script')
+        .meta({ media: 'text/x-shellscript' }),
+    user: joi
+        .string()
+        .max(64)
+        .allow(null)
+        .description("Account of the machine; default: the panel's own")
+        .label('Account')
+        .meta({ ui: { widget: 'account' } }),
     cwd: text()
         .pattern(/^\//, 'absolute path')
         .max(4_096)
         .allow(null)
-        .description('Default: the home of the account, or /'),
+        .description('Default: the home of the account, or /')
+        .label('Folder')
+        .meta({ ui: { widget: 'path' } }),
     env: joi
         .record(
             joi.alternatives(text().max(32_768).allow(''), joi.object({ set: joi.valid(true).required() }))
         )
         .max(200)
         .allow(null)
-        .description(
-            'Values are never read back: `{ "set": true }` stands for each, and keeps it in a write'
-        ),
+        .description('Values are never read back: `{ "set": true }` stands for each, and keeps it in a write')
+        .label('Environment')
+        .meta({ ui: { advanced: true } }),
     timeoutSeconds: joi
         .number()
         .integer()
         .min(1)
         .max(86_400)
         .allow(null)
-        .description('Then the run is ended with all of its processes; null: never'),
+        .description('Then the run is ended with all of its processes; null: never')
+        .label('Time limit')
+        .unit('second')
+        .meta({ ui: { advanced: true } }),
     overlap: joi
         .valid('skip', 'queue', 'allow', null)
-        .description('While the run before is not over; default skip'),
+        .description('While the run before is not over; default skip')
+        .label('When it still runs')
+        .meta({ ui: { advanced: true } }),
     retries: joi
         .number()
         .integer()
         .min(0)
         .max(20)
         .allow(null)
-        .description('After a failure or a timeout; default 0'),
+        .description('After a failure or a timeout; default 0')
+        .label('Retries')
+        .meta({ ui: { group: 'Retries', advanced: true } }),
     backoffSeconds: joi
         .number()
         .integer()
@@ -94,14 +120,20 @@ const fields = {
         .allow(null)
         .description(
             'Before the first retry; twice as long before each further one, a day at most; default 60'
-        ),
+        )
+        .label('Pause before a retry')
+        .unit('second')
+        .meta({ ui: { group: 'Retries', advanced: true } }),
     missed: joi
         .valid('skip', 'run-once', null)
-        .description('What passed while nothing could run; default skip'),
-    enabled: joi.boolean().allow(null).description('Default true'),
+        .description('What passed while nothing could run; default skip')
+        .label('When it was missed')
+        .meta({ ui: { advanced: true } }),
+    enabled: joi.boolean().allow(null).description('Default true').label('Enabled'),
     notifyOn: joi
         .valid('never', 'failure', 'change', 'always', null)
-        .description('`change`: the first failure, and the first success after one; default failure'),
+        .description('`change`: the first failure, and the first success after one; default failure')
+        .label('Notify'),
     deadManSeconds: joi
         .number()
         .integer()
@@ -109,6 +141,9 @@ const fields = {
         .max(year)
         .allow(null)
         .description('An alert when no run succeeded for so long')
+        .label('A success is overdue after')
+        .unit('second')
+        .meta({ ui: { advanced: true } })
 };
 const name = joi
     .string()

@@ -13,6 +13,7 @@ export function registerAlertRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'alerts',
         access: 'read',
         summary: 'Alerts that fire, and those that are over',
+        ui: { title: 'Alerts', order: 2, empty: 'No alert yet' },
         returns: joi.array().items(alertSchema),
         description: 'Newest first. `Link` leads to older ones.',
         validate: {

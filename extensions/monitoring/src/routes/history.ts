@@ -39,6 +39,7 @@ export function registerHistoryRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'history',
         access: 'read',
         summary: 'A metric over time',
+        ui: { title: 'History', role: 'chart' },
         returns: historySchema,
         description:
             'Minimum, average and maximum for each step. Without `from`, the last hour; without `step`, a step that suits the span. Where history is kept in longer steps by now, the answer has these.',

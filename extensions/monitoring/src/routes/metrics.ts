@@ -1,6 +1,7 @@
 /** Routes of what is measured now: the newest sample, the list of metrics, and the stream. */
 import { joi } from '@portico/sdk';
 
+import { feedEvents } from '../event-feed.ts';
 import { metrics } from '../metrics.ts';
 import { sampleSchema } from '../sampling/sample.ts';
 import type { Services } from '../services.ts';
@@ -24,6 +25,7 @@ export function registerMetricRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'metrics',
         access: 'read',
         summary: 'How the machine is now',
+        ui: { title: 'Now', role: 'card', primary: true, order: 1 },
         returns: sampleSchema,
         description:
             'The newest sample. Rates are averages since the sample before; the first one has none, so they are null.',
@@ -50,6 +52,8 @@ export function registerMetricRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'stream',
         access: 'read',
         summary: 'Samples and alerts as they come',
+        ui: { title: 'Live', role: 'chart' },
+        events: feedEvents,
         description:
             'Events `sample` (as GET `/metrics`) and `alert` (as GET `/alerts`), the newest sample first. With `Last-Event-ID` what came since; `gap` says how many of those are no longer kept.',
         handler: ({ lastEventId, signal }) =>

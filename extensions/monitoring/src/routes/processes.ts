@@ -42,6 +42,7 @@ export function registerProcessRoutes(ctx: Ctx, { processes }: Services): void {
         id: 'processes',
         access: 'read',
         summary: 'Processes by what they use',
+        ui: { title: 'Processes', order: 4, label: 'name' },
         returns: joi.array().items(processSchema),
         description:
             'Command lines can hold secrets: they are shown to holders of the permission `commands` only. How much processor time a process uses is measured from one list to the next, if that is not more than two minutes.',

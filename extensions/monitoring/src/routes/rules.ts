@@ -16,6 +16,7 @@ export function registerRuleRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'rules',
         access: 'read',
         summary: 'Alert rules',
+        ui: { title: 'Rules', order: 3, label: 'name', empty: 'No rule yet' },
         returns: joi.array().items(ruleSchema),
         async handler() {
             const all = await rules.list();
@@ -28,6 +29,8 @@ export function registerRuleRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'createRule',
         access: 'write',
         summary: 'Make an alert rule',
+        answers: 'made',
+        ui: { title: 'New rule' },
         returns: ruleSchema,
         audit: { action: 'create', resource: 'rule' },
         description:
@@ -54,6 +57,8 @@ export function registerRuleRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'changeRule',
         access: 'write',
         summary: 'Change an alert rule',
+        answers: 'done',
+        ui: { title: 'Change' },
         returns: ruleSchema,
         audit: { action: 'update', resource: 'rule' },
         description:
@@ -68,6 +73,8 @@ export function registerRuleRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'removeRule',
         access: 'write',
         summary: 'Remove an alert rule',
+        answers: 'done',
+        ui: { title: 'Remove', confirm: 'Remove this rule? Its alerts end.' },
         returns: joi.valid(null),
         audit: { action: 'delete', resource: 'rule' },
         description: 'Its alerts end.',

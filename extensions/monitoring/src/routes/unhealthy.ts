@@ -11,6 +11,7 @@ export function registerUnhealthyRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'unhealthy',
         access: 'read',
         summary: 'What is not as it should be',
+        ui: { title: 'Unhealthy', order: 5 },
         returns: unhealthySchema,
         description:
             'Alerts that fire, disks that are nearly full, gaps of the monitoring itself, and plugins and the proxy engine as far as you may see them.',
