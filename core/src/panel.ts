@@ -25,7 +25,6 @@ import { taskRoutes } from './features/tasks/routes.ts';
 import { userRoutes } from './features/users/routes.ts';
 import { type Clock, systemClock } from './platform/clock.ts';
 import type { Config } from './platform/config.ts';
-import { completeStart } from './platform/first-start.ts';
 import { type CoreHooks, type HookTiming, notifyLater } from './platform/hooks.ts';
 import type { Log } from './platform/log.ts';
 import { removePanelAddress, writePanelAddress } from './platform/panel-address.ts';
@@ -83,7 +82,6 @@ export async function createPanel({
     let catalogue: PluginCatalogue;
     let readiness: Readiness = 'starting';
     const people = await createAccountServices(foundation, (path) => gateway.resolve(path), show);
-    completeStart(config.dataDir);
     const proxy = createProxyServices(foundation, options.driver);
     const kept = new KeptPlugins({ db, clock, keyring });
     const importExport = createImportExport({
@@ -110,7 +108,7 @@ export async function createPanel({
     };
     const openApi = createOpenApi({ servers: () => gateway.servers(), version });
     const routes = [
-        ...healthRoutes(() => readiness),
+        ...healthRoutes(() => readiness, problemsOf(foundation)),
         ...openApiRoutes(() => openApi),
         ...featureRoutes(foundation, people, proxy, importExport)
     ];
@@ -149,6 +147,16 @@ export async function createPanel({
     return new Panel({ foundation, people, proxy, importExport, plugins, gateway }, (now) => {
         readiness = now;
     });
+}
+
+function problemsOf({ db, log }: Foundation): () => readonly string[] {
+    return () => {
+        const lost = log.lostLines();
+        return [
+            ...db.problems(),
+            ...(lost === 0 ? [] : [`${lost} lines of the log could not be written since the start`])
+        ];
+    };
 }
 
 function featureRoutes(

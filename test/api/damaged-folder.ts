@@ -30,6 +30,7 @@ describe('a panel whose data folder is damaged', { timeout: 60_000 }, () => {
     let panel: PanelProcess;
     let upstream: TestUpstream;
     let backup: string;
+    let token: string;
     const at = (...names: string[]): string => join(panel.dataDir, ...names);
     const database = (): string => at('portico.db');
     const served = async (): Promise<string> =>
@@ -42,6 +43,12 @@ describe('a panel whose data folder is damaged', { timeout: 60_000 }, () => {
         const client = await panel.login();
         const made = await client.post('/api/hosts', { domain: 'kept.test', upstream: upstream.address });
         expect(made.status).to.equal(201);
+        expect((await client.get('/api/health')).data).to.equal({ status: 'ok', problems: [] });
+        const issued = await client.post('/api/auth/tokens', {
+            name: 'reader',
+            permissions: ['settings:read']
+        });
+        token = issued.data.token as string;
         expect(await panel.end('SIGTERM')).to.equal(0);
         backup = `${panel.dataDir}.backup`;
         cpSync(panel.dataDir, backup, { recursive: true });
@@ -61,7 +68,7 @@ describe('a panel whose data folder is damaged', { timeout: 60_000 }, () => {
     /** Opens the folder as a start does, which must refuse it, again and again. */
     const refuses = async (...words: string[]): Promise<void> => {
         const config = readConfig({ PORTICO_DATA_DIR: panel.dataDir }, '/');
-        const log = createLog({ level: 'silent' });
+        const log = createLog({ level: 'silent', write: () => undefined });
         for (let round = 0; round < 2; round += 1) {
             const error = await openFoundation({ config, log, clock: systemClock }).then(
                 () => null,
@@ -136,6 +143,29 @@ describe('a panel whose data folder is damaged', { timeout: 60_000 }, () => {
         renameSync(at('audit.head'), at('audit.head.away'));
         mkdirSync(at('audit.head'));
         await refuses('audit.head must be a file', 'backup');
+    });
+
+    it('names a row that cannot be read and is needed', async () => {
+        const db = new Sqlite(database());
+        db.exec("update host set site = '{'");
+        db.close();
+        panel.launch();
+        expect(await panel.ended()).to.equal(1);
+        expect(panel.output).to.contain('Row 1 of the table host cannot be read').and.contain('backup');
+        expect(await served()).to.contain('kept');
+    });
+
+    it('does without a token that cannot be read, and says so', async () => {
+        const db = new Sqlite(database());
+        const { id } = db.prepare<[], { id: number }>('select id from auth_tokens').get() as { id: number };
+        db.exec("update auth_tokens set permissions = '['");
+        db.close();
+        await panel.start();
+        const { data } = await (await panel.login()).get('/api/health');
+        expect(data.status).to.equal('degraded');
+        expect(data.problems).to.have.length(1);
+        expect(data.problems[0]).to.contain(`Row ${id} of the table auth_tokens cannot be read`);
+        expect((await new Client(panel.port).get('/api/health', { token })).code).to.equal(40101);
     });
 
     it('finishes a first start that was killed after it had made its keys', async () => {

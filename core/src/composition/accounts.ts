@@ -6,6 +6,7 @@ import { Passwords } from '../features/users/passwords/passwords.ts';
 import { Permissions } from '../features/users/roles/permissions.ts';
 import { Roles } from '../features/users/roles/roles.ts';
 import { Users } from '../features/users/users.ts';
+import { completeStart } from '../platform/first-start.ts';
 import { loginHooks } from '../platform/hooks.ts';
 import type { Gateway } from '../server/gateway/gateway.ts';
 import type { Foundation } from './foundation.ts';
@@ -47,5 +48,6 @@ export async function createAccountServices(
             `The first administrator is "${admin.username}" with the password ${admin.password}\nIt is shown this once, and must be changed at the first login.`
         );
     }
+    completeStart(config.dataDir);
     return { permissions, roles, accounts, auth, users };
 }

@@ -2,6 +2,7 @@
 import type { CertificateStore } from '../../engine/change.ts';
 import type { SiteCertificate } from '../../engine/site.ts';
 import type { Database, Statement, Transaction } from '../../platform/database/database.ts';
+import { readRow } from '../../platform/database/rows.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { ExternalAccount } from './acme/jws.ts';
@@ -141,5 +142,6 @@ function rowOf(raw: Raw): CertificateRow {
 
 /** A certificate as the engine knows it. */
 export function siteCertificate(row: CertificateRow): SiteCertificate {
-    return { id: row.id, fingerprint: row.fingerprint, names: JSON.parse(row.domains) as string[] };
+    const names = readRow('certificate', row.id, () => JSON.parse(row.domains) as string[]);
+    return { id: row.id, fingerprint: row.fingerprint, names };
 }

@@ -4,6 +4,7 @@ import { domainToUnicode } from 'node:url';
 import type { HostRow, HostStore } from '../../engine/change.ts';
 import type { Site } from '../../engine/site.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
+import { readRow } from '../../platform/database/rows.ts';
 import { Writer } from '../../platform/database/writer.ts';
 import { HostEntity } from './entities.ts';
 import { storedView } from './view.ts';
@@ -45,9 +46,10 @@ export class DatabaseHostStore implements HostStore {
 
     async load(): Promise<HostRow[]> {
         const statement = this.#db.prepare<[], StoredRow>(
-            'select site, version, owner, tags, notes, created_at as createdAt, updated_at as updatedAt from host order by id'
+            'select id, site, version, owner, tags, notes, created_at as createdAt, updated_at as updatedAt from host order by id'
         );
-        return statement.all().map(fromStored);
+        // A host that is left out would lose its site: the panel rather does not start.
+        return statement.all().map((row) => readRow('host', row.id, () => fromStored(row)));
     }
 
     async write(
@@ -110,6 +112,7 @@ async function movedAside(
 }
 
 interface StoredRow {
+    readonly id: number;
     readonly site: string;
     readonly version: number;
     readonly owner: string | null;

@@ -178,14 +178,23 @@ export class Notifications {
     }
 
     #address(batch: readonly Composed[]): readonly Addressed[] {
-        const enabled = this.#channelStore.all().filter((channel) => channel.enabled === 1);
+        const enabled = this.#channelStore
+            .all()
+            .filter((channel) => channel.enabled === 1)
+            .flatMap((channel) => {
+                const events = this.#options.db.skipped.read(
+                    'notification_channel',
+                    channel.id,
+                    () => JSON.parse(channel.events) as string[]
+                );
+                return events === undefined ? [] : [{ channel, events }];
+            });
         return batch.flatMap(({ channels, ...each }) =>
             enabled
                 .filter(
-                    ({ id, events }) =>
-                        channels?.includes(id) ?? matches(JSON.parse(events) as string[], each.event)
+                    ({ channel, events }) => channels?.includes(channel.id) ?? matches(events, each.event)
                 )
-                .map((channel) => ({ channel, message: { id: messageId(), ...each } }))
+                .map(({ channel }) => ({ channel, message: { id: messageId(), ...each } }))
         );
     }
 

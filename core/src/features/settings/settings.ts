@@ -11,6 +11,7 @@ import { authorOf, type Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
+import { readRow } from '../../platform/database/rows.ts';
 import { fail } from '../../platform/errors.ts';
 import { parseRanges, type Range } from '../../platform/ip.ts';
 import type { Keyring } from '../../platform/keyring.ts';
@@ -95,7 +96,10 @@ export class Settings implements SettingsSource {
         const stored = new Map<SettingKey, Stored>();
         for (const { key, value, version } of rows) {
             if (isSettingKey(key)) {
-                stored.set(key, { value: valueOf(key, value, options.keyring), version });
+                stored.set(key, {
+                    value: readRow('settings', key, () => valueOf(key, value, options.keyring)),
+                    version
+                });
             } else {
                 options.log.warn('A stored setting is not known to this version', { key });
             }

@@ -13,6 +13,7 @@ import { fail } from '../errors.ts';
 import { diskFailureOf, translateDiskFailure } from './disk-failure.ts';
 import { DiskReserve, type DiskReserveOptions } from './disk-reserve.ts';
 import { type Readable, strangeMigrations } from './migrations.ts';
+import { SkippedRows } from './rows.ts';
 import { guardTransactions, type QueryConnection, type TransactionState } from './transaction-guard.ts';
 
 /** A short transaction. Nothing inside it may wait for a network, a hook, a child process or a timer. */
@@ -45,6 +46,10 @@ export interface Database {
      */
     writeEssential<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
     prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R>;
+    /** The rows that cannot be read and that the panel does without. */
+    readonly skipped: SkippedRows;
+    /** What is wrong with the database or its disk: a sentence for each. */
+    problems(): readonly string[];
     /** Waits for the queue, then closes both connections. */
     close(): Promise<void>;
 }
@@ -153,6 +158,7 @@ function setPragmas(connection: Native, cacheKiB = 8_000): void {
 }
 
 class Sqlite implements Database {
+    readonly skipped = new SkippedRows();
     readonly #orm: MikroORM;
     readonly #readers: MikroORM;
     readonly #reader: Native;
@@ -197,6 +203,15 @@ class Sqlite implements Database {
     prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R> {
         // The caller states what the statement takes and answers.
         return this.#reader.prepare(sql) as unknown as Statement<P, R>;
+    }
+
+    problems(): readonly string[] {
+        return [
+            ...this.skipped.list(),
+            ...(this.#reserve?.isNeeded === true
+                ? ['Less than 1 MiB of the disk of the data folder is free: changes may be refused']
+                : [])
+        ];
     }
 
     async close(): Promise<void> {

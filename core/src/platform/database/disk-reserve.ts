@@ -39,9 +39,13 @@ export class DiskReserve {
         if (this.#size >= this.#bytes) {
             return true;
         }
-        const { bavail, bsize } = statfsSync(dirname(this.#file));
-        const spare = bavail * bsize - ordinaryBytes;
+        const spare = this.#spare();
         return spare >= 0 && this.#grow(Math.min(this.#bytes - this.#size, spare));
+    }
+
+    /** Whether so little space is free that ordinary writes may fail. */
+    get isNeeded(): boolean {
+        return this.#spare() < 0;
     }
 
     /** Gives up a part for a write that must work; false when nothing is left. */
@@ -59,6 +63,12 @@ export class DiskReserve {
             this.#size = 0; // the admin removed it, which gave up all of it
         }
         return true;
+    }
+
+    /** Free bytes beyond those that ordinary writes need; negative when there are fewer. */
+    #spare(): number {
+        const { bavail, bsize } = statfsSync(dirname(this.#file));
+        return bavail * bsize - ordinaryBytes;
     }
 
     /** @returns false when the disk took no more, although it said that it had space: a quota ends before the disk does */

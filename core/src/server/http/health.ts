@@ -7,8 +7,12 @@ import { json, type Route } from './route.ts';
 /** What the panel is at: it accepts work only while `ready`. */
 export type Readiness = 'starting' | 'ready' | 'stopping';
 
-/** `/healthz` tells that the process answers, `/readyz` that the panel takes requests. */
-export function healthRoutes(readiness: () => Readiness): Route[] {
+/**
+ * `/healthz` tells that the process answers, `/readyz` that the panel takes requests, `/api/health` what is wrong with the panel itself.
+ *
+ * @param problems - a sentence for each
+ */
+export function healthRoutes(readiness: () => Readiness, problems: () => readonly string[]): Route[] {
     return [
         json({
             id: 'health.live',
@@ -32,6 +36,26 @@ export function healthRoutes(readiness: () => Readiness): Route[] {
                     throw fail.NOT_READY(null, { message: `The panel is ${state}` });
                 }
                 return { status: 'ready' as const };
+            }
+        }),
+        json({
+            id: 'health.problems',
+            method: 'GET',
+            path: '/api/health',
+            access: 'settings:read',
+            summary: 'Tells what is wrong with the panel itself',
+            description:
+                'Rows of its database that it cannot read and does without, lines of its log that were lost, and a disk that is nearly full',
+            returns: joi.object({
+                status: joi.string().valid('ok', 'degraded').required(),
+                problems: joi.array().items(joi.string()).required()
+            }),
+            handler() {
+                const found = problems();
+                return {
+                    status: found.length === 0 ? ('ok' as const) : ('degraded' as const),
+                    problems: found
+                };
             }
         })
     ];

@@ -457,6 +457,8 @@ describe('Notifications', () => {
                     read: (work) => db.read(work),
                     prepare: (sql) => db.prepare(sql),
                     close: () => db.close(),
+                    skipped: db.skipped,
+                    problems: () => db.problems(),
                     write: (work) => (full ? Promise.reject(new Error('disk full')) : db.write(work)),
                     writeEssential: (work) => db.writeEssential(work)
                 }

@@ -97,7 +97,7 @@ export class ApiTokens {
         this.#clock = clock;
         this.#accounts = accounts;
         for (const row of db.prepare<[], Row>('select * from auth_tokens order by id').all()) {
-            this.#byHash.set(row.hash, {
+            const token = db.skipped.read('auth_tokens', row.id, () => ({
                 id: row.id,
                 userId: row.user_id,
                 name: row.name,
@@ -109,7 +109,11 @@ export class ApiTokens {
                 revokedAt: row.revoked_at,
                 plugin: row.plugin,
                 routes: row.routes === null ? null : (JSON.parse(row.routes) as string[])
-            });
+            }));
+            // A token that cannot be read is not accepted.
+            if (token !== undefined) {
+                this.#byHash.set(row.hash, token);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ import { type Reply, reply } from '@portico/sdk';
 import type { Call, Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
+import { readRow } from '../../../platform/database/rows.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
 import { requireVersion } from '../../../platform/version.ts';
 import { requireAll, requireProof } from '../accounts/authority.ts';
@@ -239,7 +240,10 @@ export class Roles {
     reload(): void {
         this.#made.clear();
         for (const row of this.#rows.all()) {
-            this.#made.set(row.name, viewOf(row));
+            this.#made.set(
+                row.name,
+                readRow('roles', row.name, () => viewOf(row))
+            );
         }
         this.#changed();
     }
