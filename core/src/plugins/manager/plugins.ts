@@ -23,6 +23,7 @@ import { Lifecycle, type LifecycleEvents, type LifecycleOptions } from './reconc
 import { placesOf } from './reconciler/places.ts';
 import { DeclaredPermissions, type PermissionCatalogue } from './records/declared-permissions.ts';
 import { Records } from './records/records.ts';
+import { RecordedServices } from './records/services.ts';
 import { PluginService } from './routes/service.ts';
 import { PluginSettings } from './settings/plugin-settings.ts';
 
@@ -141,6 +142,7 @@ export class Plugins {
             clock,
             pluginSettings: new PluginSettings(keyring),
             safeMode: () => this.#safeMode,
+            services: new RecordedServices(ports.services),
             dropFragments: fragmentDrop(ports.fragments, log),
             hurry: (plugin: string) => ports.gateway.hurry(plugin)
         };

@@ -5,6 +5,7 @@ import type { TaskView } from '../../../features/tasks/task.ts';
 import type { TaskStart } from '../../../features/tasks/tasks.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
 import type { Capabilities } from '../../runtime/generation.ts';
+import type { RecordedServices } from '../records/services.ts';
 import type { MovedSettings } from '../settings/moved-settings.ts';
 import type { PluginSettings } from '../settings/plugin-settings.ts';
 import type { SwapPhase, SwapPorts } from '../upgrade/ports.ts';
@@ -23,6 +24,7 @@ export interface InstallerPorts extends SwapPorts {
     readonly recorder: Pick<Recorder, 'record' | 'recordAlone'>;
     readonly pluginSettings: PluginSettings;
     readonly kept: KeptSettings;
+    readonly services: Pick<RecordedServices, 'purge' | 'remaining'>;
     /** Why no plugin is loaded; null when plugins are loaded. */
     safeMode(): string | null;
     /** Removes from the engine what these plugins added to it. Resolves with a sentence for each plugin that had added anything. */

@@ -49,6 +49,7 @@ export async function uninstall(
     for (const other of by) {
         await lifecycle.reconcile(other);
     }
+    const owners = ownersOf(lifecycle, runtime, record);
     const report = await lifecycle.withPlugin(name, () =>
         remove(ports, runtime, record, { by, purge: options.purge }, call)
     );
@@ -58,6 +59,7 @@ export async function uninstall(
     const sentences = [
         ...(by.length === 0 ? [] : [`Disabled what requires it: ${by.join(', ')}`]),
         ...(await ports.dropFragments([name, ...by])),
+        ...(await ports.services.remaining(owners)),
         ...(report === null
             ? []
             : [`${report.released.length} released, ${report.leaked.length} leaked, ${report.cut} cut`])
@@ -78,18 +80,20 @@ function requireInstalled({ name, found }: Runtime): void {
 
 /** Only inside `withPlugin`. */
 async function remove(
-    { lifecycle, data, db }: InstallerPorts,
+    { lifecycle, data, db, services }: InstallerPorts,
     runtime: Runtime,
     record: PluginRecord | null,
     { by, purge }: { readonly by: readonly string[]; readonly purge: boolean },
     call: Call
 ): Promise<ReleaseReport | null> {
-    const { name, plugin, found } = runtime;
+    const { name, plugin } = runtime;
+    const owners = ownersOf(lifecycle, runtime, record);
     const report = await lifecycle.stop(runtime, 'it is uninstalled');
+    // Before the record goes: services that cannot be ended are the reason to refuse.
+    for (const each of purge ? owners : []) {
+        await services.purge(each);
+    }
     await lifecycle.registry.lock.drop(name);
-    // When the package is gone from the disk, every record of the name goes.
-    const owners =
-        found === null && record === null ? lifecycle.records.of(name) : record === null ? [] : [record];
     await db.write(async (tx) => {
         for (const each of owners) {
             await lifecycle.records.remove(tx, each);
@@ -118,4 +122,13 @@ async function remove(
             : data.keep(each, { enabled: false, grants: {}, decided: {}, settings: each.settings }));
     }
     return report;
+}
+
+/** The records that go with a plugin. When the package is gone from the disk, every record of the name goes. */
+function ownersOf(
+    { records }: InstallerPorts['lifecycle'],
+    { name, found }: Runtime,
+    record: PluginRecord | null
+): readonly PluginRecord[] {
+    return found === null && record === null ? records.of(name) : record === null ? [] : [record];
 }

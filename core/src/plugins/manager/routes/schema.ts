@@ -94,7 +94,8 @@ export const pluginUpdate = joi.object({
     adoptable: joi.any(),
     settingsSchema: joi.any(),
     released: joi.any(),
-    refused: joi.any()
+    refused: joi.any(),
+    services: joi.any()
 });
 
 const flag = (described: string) => joi.string().valid('true', 'false').description(described);
@@ -303,6 +304,30 @@ const released = joi
     .required()
     .description('What its last end in this process let go of');
 
+const service = joi.object({
+    name: joi.string().required(),
+    state: joi
+        .string()
+        .valid('running', 'stopped', 'failed')
+        .required()
+        .description('`failed`: it should run and does not, or its only run failed'),
+    pid: joi.number().integer().allow(null).required(),
+    startedAt: time(),
+    exits: joi.number().integer().required().description('How often it ended without being asked to'),
+    failures: joi.number().integer().required().description('Failed runs in a row'),
+    lastExit: joi
+        .object({
+            code: joi.number().integer().allow(null).required(),
+            signal: joi.string().allow(null).required(),
+            limit: joi.string().valid('memory').allow(null).required(),
+            at: joi.string().required()
+        })
+        .allow(null)
+        .required(),
+    program: joi.string().required(),
+    user: joi.string().allow(null).required().description("null: the panel's own account")
+});
+
 /** A plugin in a list. */
 export const pluginView = joi.object(common);
 
@@ -326,6 +351,14 @@ export const pluginDetail = joi.object({
         )
         .required()
         .description('Capabilities that it used without having them, since it started'),
+    services: joi
+        .array()
+        .items(service)
+        .allow(null)
+        .required()
+        .description(
+            'Programs that it keeps running, also while it is disabled; null when what keeps them does not answer'
+        ),
     released
 });
 

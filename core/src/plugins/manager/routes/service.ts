@@ -17,6 +17,7 @@ import type { PluginHealth } from '../reconciler/health.ts';
 import type { Lifecycle } from '../reconciler/lifecycle.ts';
 import { adopt } from '../records/adopt.ts';
 import type { Decision, PluginRecord, Runtime } from '../records/plugin.ts';
+import type { RecordedServices } from '../records/services.ts';
 import type { PluginSettings } from '../settings/plugin-settings.ts';
 import type { PluginDetail, PluginUpdate, PluginView } from './schema.ts';
 import { detailOf, passedOverView, type Viewed, viewOf } from './view.ts';
@@ -34,6 +35,7 @@ export interface PluginServiceOptions {
     /** Removes from the engine what these plugins added to it. Resolves with a sentence for each plugin that had added anything. */
     dropFragments(plugins: readonly string[]): Promise<readonly string[]>;
     readonly health: Pick<PluginHealth, 'ask'>;
+    readonly services: Pick<RecordedServices, 'list' | 'revoke'>;
     /** Cuts the plugin's requests when it stops, instead of waiting for them. */
     hurry(plugin: string): void;
 }
@@ -159,6 +161,9 @@ export class PluginService {
             decision.settings !== before.settings ||
             decision.grants !== before.grants;
         await lifecycle.refresh(name, before, { retry });
+        if (decision.grants !== before.grants) {
+            await this.#options.services.revoke({ ...before, grants: decision.grants });
+        }
         const sentences = [
             ...(by.length === 0 ? [] : [`Disabled with what requires it: ${by.join(', ')}`]),
             ...(await this.#options.dropFragments(decision.enabled ? [] : [name, ...by]))
@@ -211,7 +216,8 @@ export class PluginService {
     async #answer(runtime: Runtime, sentences: readonly string[] = []): Promise<Reply<PluginDetail>> {
         await this.#options.health.ask(runtime);
         const viewed = this.#viewed(runtime);
-        return reply.with(detailOf(viewed, await this.#schemaOf(runtime)), {
+        const services = viewed.record === null ? [] : await this.#options.services.list(viewed.record);
+        return reply.with(detailOf(viewed, await this.#schemaOf(runtime), services), {
             version: viewed.record?.version ?? 0,
             ...messageOf(sentences)
         });

@@ -2,6 +2,7 @@
 import type { Found, PluginPackage } from '@portico/registry';
 import { viewSettings } from '@portico/sdk/host';
 
+import type { ServiceStatus } from '../../../services/port.ts';
 import { pathOfPage } from '../../runtime/routes/page-documents.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import { permissionsOf } from '../records/permissions.ts';
@@ -37,8 +38,12 @@ export function viewOf({ runtime, record, available, adoptable }: Viewed): Plugi
     };
 }
 
-/** A plugin with its settings. @param settingsSchema - JSON Schema; null before its code was loaded */
-export function detailOf(viewed: Viewed, settingsSchema: Record<string, unknown> | null): PluginDetail {
+/** A plugin with its settings. @param services - null when what keeps them does not answer @param settingsSchema - JSON Schema; null before its code was loaded */
+export function detailOf(
+    viewed: Viewed,
+    settingsSchema: Record<string, unknown> | null,
+    services: readonly ServiceStatus[] | null
+): PluginDetail {
     const { released } = viewed.runtime;
     return {
         ...viewOf(viewed),
@@ -49,6 +54,7 @@ export function detailOf(viewed: Viewed, settingsSchema: Record<string, unknown>
             count,
             at: timeOf(at)
         })),
+        services: services?.map(serviceView) ?? null,
         released: released === null ? null : releasedView(released)
     };
 }
@@ -81,6 +87,32 @@ export function passedOverView(
         deprecations: [],
         available: null,
         adoptable: null
+    };
+}
+
+function serviceView({
+    name,
+    state,
+    pid,
+    startedAt,
+    exits,
+    lastExit,
+    failures,
+    grants
+}: ServiceStatus): NonNullable<PluginDetail['services']>[number] {
+    return {
+        name,
+        state,
+        pid,
+        startedAt: startedAt === null ? null : timeOf(startedAt),
+        exits,
+        failures,
+        lastExit:
+            lastExit === null
+                ? null
+                : { ...lastExit, limit: lastExit.limit ?? null, at: timeOf(lastExit.at) },
+        program: grants.exec,
+        user: grants.user
     };
 }
 
