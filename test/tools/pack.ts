@@ -18,7 +18,7 @@ describe('npm run release', () => {
     let folder: string;
     let modules: string;
 
-    before({ timeout: 120_000 }, async () => {
+    before({ timeout: 300_000 }, async () => {
         folder = await mkdtemp(join(tmpdir(), 'pack-'));
         modules = join(folder, 'node_modules');
         await run(process.execPath, [join(root, 'tools/pack.mjs'), join(folder, 'tarballs')], { cwd: root });
@@ -62,7 +62,7 @@ describe('npm run release', () => {
         ).to.equal('function\n');
     });
 
-    it("gives types that an author's compiler reads without our sources", async () => {
+    it("gives types that an author's compiler reads without our sources", { timeout: 120_000 }, async () => {
         await writeFile(
             join(folder, 'author.ts'),
             "import { defineErrors } from '@portico/sdk';\n" + 'export const errors: number = defineErrors;\n'
@@ -101,7 +101,7 @@ describe('npm run release', () => {
         expect(stdout).to.match(/portico/i);
     });
 
-    it('gives a test kit on which the tests of a new plugin pass', { timeout: 60_000 }, async () => {
+    it('gives a test kit on which the tests of a new plugin pass', { timeout: 120_000 }, async () => {
         const portico = join(modules, '@portico/core/bin/portico.js');
         await run(process.execPath, [portico, 'plugin', 'create', 'bottles'], { cwd: folder });
         const plugin = join(folder, 'bottles');

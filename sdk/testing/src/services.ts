@@ -4,7 +4,6 @@ import {
     type ServiceCommand,
     type ServiceLine,
     ServiceNotReloadable,
-    type ServicesPort,
     type ServiceStatus,
     ServiceUnknown
 } from '@portico/core/plugin-runtime';
@@ -21,12 +20,13 @@ interface Kept {
 let lastPid = 200_000;
 
 /** What the plugin keeps running, which stays when the plugin stops. */
-export class TestServices implements ServicesPort {
+export class TestServices {
     /** What was asked of services, in order: `put web`, `reload web`. */
     readonly calls: string[] = [];
     readonly #kept = new Map<string, Kept>();
     readonly #now: () => Date;
 
+    /** @internal */
     constructor(now: () => Date) {
         this.#now = now;
     }
