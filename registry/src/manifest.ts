@@ -60,7 +60,12 @@ export const manifestSchema = joi.object({
                 'Hosts that it connects to, or has programs connect to; `*` means any'
             ),
             sockets: texts.description('Unix sockets that it connects to, absolute'),
-            hosts: joi.string().valid('own', 'read', 'write').description('Hosts that it may see and make'),
+            hosts: joi
+                .string()
+                .valid('own', 'read', 'write')
+                .description(
+                    'Hosts that it may see and make, and whose upstreams it may ask for their health'
+                ),
             certificates: joi
                 .string()
                 .valid('read', 'write')

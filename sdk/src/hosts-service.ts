@@ -31,6 +31,32 @@ export interface UpstreamState {
     readonly healthy: boolean;
 }
 
+/** How an address is asked for its health. */
+export interface ProbeOptions {
+    /** Path with query; default `/`. */
+    readonly path?: string;
+    /** Default `GET`. */
+    readonly method?: 'GET' | 'HEAD';
+    /** 1 to 60 for the whole answer; default 5. */
+    readonly timeoutSeconds?: number;
+    readonly signal?: AbortSignal;
+}
+
+/** What an address answered, whatever its status. */
+export interface ProbeAnswer {
+    readonly status: number;
+    /** Milliseconds until the head of the answer was there. */
+    readonly ms: number;
+    /** The first 4 KiB, as UTF-8. */
+    readonly body: string;
+}
+
+/** The account that the engine runs as: what a socket or folder must let in. */
+export interface EngineAccount {
+    readonly user: string;
+    readonly group: string;
+}
+
 /** `ctx.hosts`. Needs the capability `hosts`: `own` covers the plugin's own hosts, `read` and `write` all hosts. Paths and sockets in a host need the plugin's `files` or `sockets`, too. */
 export interface HostsService {
     list(filter?: { readonly owner?: string; readonly domain?: string }): Promise<readonly Host[]>;
@@ -47,6 +73,16 @@ export interface HostsService {
     ): Promise<AppliedHost>;
     remove(id: number, options?: { readonly version?: number; readonly as?: Actor }): Promise<void>;
     upstreams(id: number): Promise<readonly UpstreamState[]>;
+    /**
+     * Asks an address for its health, as the engine would connect to it: `127.0.0.1:3000`, `https://…` or `unix//run/app.sock`. It is a
+     * loopback address, an upstream of a host that `list` gives, or a socket of the capability `sockets`. Redirects are not followed, and
+     * certificates are not checked.
+     *
+     * @throws CAPABILITY_MISSING 50305 for any other address; PROBE_FAILED 50308 when there is no answer
+     */
+    probe(address: string, options?: ProbeOptions): Promise<ProbeAnswer>;
+    /** The engine's account; null where the machine has none for it. */
+    account(): Promise<EngineAccount | null>;
 }
 
 /** A certificate without its key. */

@@ -56,7 +56,10 @@ export type {
     CertificatesService as CertificatesDoor,
     Host,
     HostsService as HostsDoor,
-    UpstreamState
+    UpstreamState,
+    ProbeAnswer,
+    ProbeOptions,
+    EngineAccount
 } from './hosts-service.ts';
 export type { ServiceExit, ServiceInfo, ServiceLine, ServiceOptions, ServicesService } from './services.ts';
 export { KeyedMutex, Mutex } from './mutex.ts';

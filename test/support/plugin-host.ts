@@ -8,6 +8,7 @@ import type { Manifest } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
 import { networkPort } from '../../core/src/composition/plugin-ports.ts';
+import { probeUpstream } from '../../core/src/engine/probe.ts';
 import { taskEntities, taskMigrations } from '../../core/src/features/tasks/entities.ts';
 import { Tasks } from '../../core/src/features/tasks/tasks.ts';
 import type { Caller } from '../../core/src/platform/call.ts';
@@ -194,6 +195,8 @@ export async function createPluginRig({
             update: () => Promise.reject(fail.NOT_READY()),
             remove: () => Promise.reject(fail.NOT_READY()),
             upstreams: async () => [],
+            probe: probeUpstream,
+            account: async () => ({ user: 'caddy', group: 'caddy' }),
             revision: () => 0
         },
         certificates: {

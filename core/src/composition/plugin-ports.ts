@@ -1,6 +1,11 @@
 /** The panel's services as the plugin runtime needs them: one adapter for each port. */
+import { readFile } from 'node:fs/promises';
+
 import type { Certificate, Host, Reply } from '@portico/sdk';
 
+import type { EngineFolders } from '../engine/files/home.ts';
+import { EngineUnavailable } from '../engine/port.ts';
+import { probeUpstream } from '../engine/probe.ts';
 import type { EngineService } from '../engine/service.ts';
 import type { Certificates } from '../features/certificates/service.ts';
 import type { Hosts } from '../features/hosts/service.ts';
@@ -11,7 +16,7 @@ import { Outbound } from '../platform/outbound/client.ts';
 import type { CertificatesPort, HostsPort, NetworkPort } from '../plugins/runtime/ports.ts';
 
 /** Hosts for plugins. The SDK describes a host as a plain object; the service checks every body that a plugin sends. */
-export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
+export function hostsPort(hosts: Hosts, engine: EngineService, home: () => EngineFolders): HostsPort {
     // The SDK's types are wider than the service's on purpose: the schema decides.
     const asHost = (reply: Reply<unknown>): Reply<Host> => reply as Reply<Host>;
     return {
@@ -28,6 +33,24 @@ export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
                 requests,
                 healthy: fails === 0
             })),
+        probe: probeUpstream,
+        async account() {
+            try {
+                const { name, gid } = home().owner;
+                const groups = (await readFile('/etc/group', 'utf8'))
+                    .split('\n')
+                    .map((line) => line.split(':'));
+                return {
+                    user: name,
+                    group: groups.find((fields) => fields[2] === String(gid))?.[0] ?? String(gid)
+                };
+            } catch (error) {
+                if (error instanceof EngineUnavailable) {
+                    return null;
+                }
+                throw error;
+            }
+        },
         revision: () => engine.revisions({ before: null, limit: 1 }).rows[0]?.number ?? 0
     };
 }

@@ -1,4 +1,5 @@
 /** The plugin manager with the panel's services as its ports. */
+import { engineHome } from '../engine/files/home.ts';
 import type { KeptPlugins } from '../features/import-export/plugins/kept.ts';
 import type { ImportExport } from '../features/import-export/service.ts';
 import { corePermissions } from '../features/users/roles/permissions.ts';
@@ -89,7 +90,7 @@ function runtimePorts(
         },
         notify: (notification) => notifications.notify(notification),
         renew: (caller) => people.auth.authenticator.renew(caller),
-        hosts: hostsPort(hosts, engine),
+        hosts: hostsPort(hosts, engine, () => engineHome(config.dataDir, config.engineUser)),
         certificates: certificatesPort(certificates),
         network: networkPort(log),
         services: createServices(config.dataDir, log),

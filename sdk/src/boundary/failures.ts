@@ -18,6 +18,8 @@ export const boundaryErrors = defineErrors({
     SERVICE_NOT_RELOADABLE: { code: 40905, message: 'The service {service} cannot be reloaded' },
     /** Neither systemd nor the panel's supervisor answers. Services that run go on. */
     SERVICES_UNAVAILABLE: { code: 50308, message: 'The supervisor of services does not answer' },
+    /** An address that gave no answer to `ctx.hosts.probe`. */
+    PROBE_FAILED: { code: 50308, message: '{address} gives no answer: {why}' },
     /** A partner that does not run, or has no such method. */
     PARTNER_UNAVAILABLE: {
         code: 50307,

@@ -17,7 +17,15 @@ import type {
 } from '../catalogue.ts';
 import type { Db, Files, Health, Notification, PluginAuditEntry, TaskOptions, When } from '../context.ts';
 import type { Outcome, TapOrder } from '../hooks.ts';
-import type { AppliedHost, Certificate, Host, UpstreamState } from '../hosts-service.ts';
+import type {
+    AppliedHost,
+    Certificate,
+    EngineAccount,
+    Host,
+    ProbeAnswer,
+    ProbeOptions,
+    UpstreamState
+} from '../hosts-service.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../process.ts';
 import type { TaskView } from '../reply.ts';
 import type {
@@ -283,6 +291,12 @@ export interface HostApi {
         readonly handle: number | null;
     }): Promise<void>;
     upstreams(input: { readonly id: number }): Promise<readonly UpstreamState[]>;
+    probeHost(input: {
+        readonly address: string;
+        readonly options: Omit<ProbeOptions, 'signal'>;
+        readonly signal: AbortSignal | null;
+    }): Promise<ProbeAnswer>;
+    hostAccount(input: object): Promise<EngineAccount | null>;
     listCertificates(input: {
         readonly owner?: string;
         readonly domain?: string;

@@ -20,6 +20,8 @@ const asked = {
     removeHost: 'hosts.remove',
     updateHost: 'hosts.update',
     upstreams: 'hosts.upstreams',
+    probeHost: 'hosts.probe',
+    hostAccount: 'hosts.account',
     endMandate: 'mandates.end',
     giveMandate: 'mandates.give',
     useMandate: 'mandates.use',

@@ -1,6 +1,14 @@
 /** The hosts and certificates of a test's panel, in memory. What a plugin may do with them, the panel's own code says. */
 import { type Call, type CertificatesPort, fail, type HostsPort } from '@portico/core/plugin-runtime';
-import { type Certificate, errors, type Host, reply, type UpstreamState } from '@portico/sdk';
+import {
+    type Certificate,
+    type EngineAccount,
+    errors,
+    type Host,
+    type ProbeAnswer,
+    reply,
+    type UpstreamState
+} from '@portico/sdk';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -12,6 +20,10 @@ export class TestHosts {
     readonly certificates: Certificate[] = [];
     /** What the engine says of each upstream; what is not here has nothing in flight and is healthy. */
     readonly upstreams = new Map<string, UpstreamState>();
+    /** What an address answers to `ctx.hosts.probe`; what is not here gives no answer. */
+    readonly probes = new Map<string, ProbeAnswer>();
+    /** The account of the engine. */
+    account: EngineAccount | null = { user: 'caddy', group: 'caddy' };
     #lastId = 0;
     #revision = 0;
 
@@ -73,6 +85,14 @@ export class TestHosts {
                         ? []
                         : (this.upstreams.get(address) ?? { address, requests: 0, healthy: true })
                 ),
+        probe: async (address) => {
+            const answer = this.probes.get(address);
+            if (answer === undefined) {
+                throw new Error(`the test says nothing: hosts.probes.set('${address}', …)`);
+            }
+            return answer;
+        },
+        account: async () => this.account,
         revision: () => this.#revision
     };
 

@@ -2,7 +2,15 @@
 import type { NetConnectOpts } from 'node:net';
 
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
-import type { Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
+import type {
+    Certificate,
+    EngineAccount,
+    Host,
+    ProbeAnswer,
+    ProbeOptions,
+    Reply,
+    UpstreamState
+} from '@portico/sdk';
 import type { HookHost } from '@portico/sdk/host';
 
 import type { Tasks } from '../../features/tasks/tasks.ts';
@@ -43,6 +51,10 @@ export interface HostsPort {
     update(id: number, change: Readonly<Record<string, unknown>>, call: Call): Promise<Reply<Host>>;
     remove(id: number, call: Call): Promise<unknown>;
     upstreams(): Promise<readonly UpstreamState[]>;
+    /** Asks an address that the caller may ask. @throws Error when there is no answer */
+    probe(address: string, options: ProbeOptions): Promise<ProbeAnswer>;
+    /** The account that the engine runs as; null without one. */
+    account(): Promise<EngineAccount | null>;
     /** Number of the newest revision. */
     revision(): number;
 }

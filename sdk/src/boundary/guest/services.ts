@@ -109,7 +109,11 @@ export function createProxyServices(
             remove: work.guard(async (id, { version = null, as } = {}) =>
                 hostApi.removeHost({ id, version, handle: work.handleOf(as) })
             ),
-            upstreams: work.guard(async (id) => hostApi.upstreams({ id }))
+            upstreams: work.guard(async (id) => hostApi.upstreams({ id })),
+            probe: work.guard(async (address, { signal = null, ...options } = {}) =>
+                hostApi.probeHost({ address, options: plainCopy(options, 'the probe'), signal })
+            ),
+            account: work.guard(async () => hostApi.hostAccount({}))
         },
         certificates: {
             list: work.guard(async (filter = {}) => hostApi.listCertificates(filter)),

@@ -264,7 +264,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
             '  network      Hosts that it connects to, or has programs connect to: anything',
             '  direct       What it reaches past the SDK; this cannot be limited, only isolated: native',
             '  api          Routes that it calls as the asking user, by id: read whatever the user may; write hosts.create',
-            '  hosts        Hosts that it may see and make: own',
+            '  hosts        Hosts that it may see and make, and whose upstreams it may ask for their health: own',
             'To agree to everything: portico plugin enable greedy --grant-all',
             `To agree to these capabilities, or to fewer: portico plugin enable greedy --grants '${JSON.stringify({ exec: ['git', "it's"], network: ['*'], direct: ['native'], api: { read: ['*'], write: ['hosts.create'] }, hosts: 'own' }).replace("it's", "it'\\''s")}'`
         ]);

@@ -111,6 +111,8 @@ function hostsApi(
     | 'updateHost'
     | 'removeHost'
     | 'upstreams'
+    | 'probeHost'
+    | 'hostAccount'
     | 'listCertificates'
     | 'uploadCertificate'
     | 'removeCertificate'
@@ -119,6 +121,7 @@ function hostsApi(
         grants,
         hosts: ports.hosts,
         certificates: ports.certificates,
+        forbidden: () => ports.forbidden(),
         call: (as, can, ifMatch) => callers.callOf(as === null ? callers.own(can) : { ...as, can }, ifMatch)
     });
     return {
@@ -133,6 +136,9 @@ function hostsApi(
             hosts.remove(id, version, callers.unmandated(handle))
         ),
         upstreams: async ({ id }) => hosts.upstreams(id),
+        probeHost: async ({ address, options: asked, signal }) =>
+            hosts.probe(address, { ...asked, signal: callers.untilEnd(signal) }),
+        hostAccount: async () => hosts.account(),
         listCertificates: async (filter) => hosts.certificates(filter),
         uploadCertificate: callers.caused(async (body) => hosts.upload(body)),
         removeCertificate: callers.caused(async ({ id }) => hosts.removeCertificate(id))

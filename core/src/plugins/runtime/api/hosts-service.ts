@@ -1,6 +1,18 @@
 /** Hosts and certificates for a plugin: only what its capability covers, and what it creates is owned by it. */
-import type { AppliedHost, Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
-import type { Grants } from '@portico/sdk/host';
+import { realpathSync } from 'node:fs';
+
+import {
+    type AppliedHost,
+    type Certificate,
+    type EngineAccount,
+    errors,
+    type Host,
+    type ProbeAnswer,
+    type ProbeOptions,
+    type Reply,
+    type UpstreamState
+} from '@portico/sdk';
+import { boundaryErrors, type Grants } from '@portico/sdk/host';
 
 import type { Call, Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
@@ -11,6 +23,8 @@ export interface PluginHostsOptions {
     readonly grants: Grants;
     readonly hosts: HostsPort;
     readonly certificates: CertificatesPort;
+    /** Folders and sockets that no grant opens. */
+    forbidden(): readonly string[];
     /** Makes the call: for the plugin itself with `can`, or for the given caller. */
     call(as: Caller | null, can: (permission: string) => boolean, ifMatch: number | null): Call;
 }
@@ -66,18 +80,62 @@ export class PluginHosts {
         if (host === undefined) {
             throw fail.NOT_FOUND(null, { message: `There is no host ${id}` });
         }
-        const own = new Set(
-            [
-                host.upstream,
-                ...((host['upstreams'] ?? []) as readonly { readonly address: string }[]).map(
-                    ({ address }) => address
-                )
-            ].map(bare)
-        );
+        const own = new Set(addressesOf(host).map(bare));
         const states = (await this.#options.hosts.upstreams()).filter(({ address }) =>
             own.has(bare(address))
         );
         return states;
+    }
+
+    /** Asks an address that a host of this plugin could forward to anyway. */
+    async probe(address: string, options: ProbeOptions): Promise<ProbeAnswer> {
+        const { path = '/', method = 'GET', timeoutSeconds = 5 } = options;
+        if (
+            typeof address !== 'string' ||
+            !/^\/[\x21-\x7e]{0,2000}$/.test(path) ||
+            !['GET', 'HEAD'].includes(method) ||
+            !(timeoutSeconds >= 1 && timeoutSeconds <= 60)
+        ) {
+            throw errors.invalid([
+                { path: 'probe', message: 'An address, a path, GET or HEAD, 1 to 60 seconds' }
+            ]);
+        }
+        const { grants, hosts } = this.#options;
+        const upstreams = new Set(
+            this.list({})
+                .flatMap((host) => addressesOf(host))
+                .map(bare)
+        );
+        if (
+            !(address.startsWith('unix/')
+                ? this.#opensSocket(address)
+                : isLoopback(address) || upstreams.has(bare(address)))
+        ) {
+            throw grants.missing(`hosts: the upstream ${address}`);
+        }
+        try {
+            return await hosts.probe(address, options);
+        } catch (error) {
+            throw boundaryErrors.PROBE_FAILED({ address, why: (error as Error).message }, { cause: error });
+        }
+    }
+
+    /** The engine's account. */
+    async account(): Promise<EngineAccount | null> {
+        this.list({});
+        return this.#options.hosts.account();
+    }
+
+    #opensSocket(address: string): boolean {
+        const { grants, forbidden } = this.#options;
+        const path = address.slice('unix/'.length);
+        const real = realPath(path);
+        return (
+            address.startsWith('unix//') &&
+            !path.split('/').includes('..') &&
+            grants.has('sockets', path) &&
+            !forbidden().some((folder) => `${real}/`.startsWith(`${realPath(folder)}/`))
+        );
     }
 
     async certificates({
@@ -215,6 +273,23 @@ function texts(value: unknown): readonly string[] {
         : typeof value === 'object' && value !== null
           ? Object.values(value).flatMap(texts)
           : [];
+}
+
+function addressesOf(host: Host): readonly (string | null)[] {
+    const upstreams = (host['upstreams'] ?? []) as readonly { readonly address: string }[];
+    return [host.upstream, ...upstreams.map(({ address }) => address)];
+}
+
+function isLoopback(address: string): boolean {
+    return /^(?:https?:\/\/)?(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}\/?$/.test(address);
+}
+
+function realPath(path: string): string {
+    try {
+        return realpathSync(path);
+    } catch {
+        return path;
+    }
 }
 
 /** `http://127.0.0.1:80` and `127.0.0.1:80` are one address. */
