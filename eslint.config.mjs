@@ -214,6 +214,7 @@ export default typescript.config(
         files: [
             'core/src/platform/outbound/*.ts',
             'core/src/engine/caddy/admin.ts',
+            'core/src/engine/probe.ts',
             'core/src/engine/caddy/listeners.ts',
             'core/src/features/hosts/checks/probe.ts',
             'core/src/features/certificates/placement/served.ts',
