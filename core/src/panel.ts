@@ -77,7 +77,7 @@ export async function createPanel({
     ...options
 }: PanelOptions): Promise<Panel> {
     const foundation = await openFoundation({ config, log, clock, hookTiming: options.hookTiming });
-    const { db, keyring, audit, settings, hooks } = foundation;
+    const { db, keyring, settings, hooks } = foundation;
     let gateway: Gateway;
     let catalogue: PluginCatalogue;
     let readiness: Readiness = 'starting';
@@ -97,15 +97,7 @@ export async function createPanel({
     });
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 
-    const http: HttpPorts = {
-        authenticator: people.auth.authenticator,
-        recorder: audit,
-        idempotency: new IdempotencyKeys({ db, keyring, clock }),
-        clientAddress: (peer, forwardedFor) => settings.clientAddress(peer, forwardedFor),
-        corsOrigins: () => settings.get('panel.corsOrigins'),
-        log,
-        checkReturns
-    };
+    const http = httpPorts(foundation, people, checkReturns);
     const openApi = createOpenApi({ servers: () => gateway.servers(), version });
     const routes = [
         ...healthRoutes(() => readiness, problemsOf(foundation)),
@@ -147,6 +139,22 @@ export async function createPanel({
     return new Panel({ foundation, people, proxy, importExport, plugins, gateway }, (now) => {
         readiness = now;
     });
+}
+
+function httpPorts(
+    { audit, clock, db, keyring, log, settings }: Foundation,
+    { auth }: AccountServices,
+    checkReturns: boolean
+): HttpPorts {
+    return {
+        authenticator: auth.authenticator,
+        recorder: audit,
+        idempotency: new IdempotencyKeys({ db, keyring, clock }),
+        clientAddress: (peer, forwardedFor) => settings.clientAddress(peer, forwardedFor),
+        corsOrigins: () => settings.get('panel.corsOrigins'),
+        log,
+        checkReturns
+    };
 }
 
 function problemsOf({ db, log }: Foundation): () => readonly string[] {

@@ -181,7 +181,7 @@ describe('queries and ids', () => {
     });
 
     it('leave no second spelling of a path', async () => {
-        for (const path of ['/', '/api', '/nope', '/api/nope', '/api/hosts/', '/api//hosts', '/api/Hosts']) {
+        for (const path of ['/api', '/nope', '/api/nope', '/api/hosts/', '/api//hosts', '/api/Hosts']) {
             expect(outcome(await panel.client.get(path)), path).to.equal([404, 40400, 'NOT_FOUND']);
         }
         for (const method of ['PATCH', 'TRACE', 'PROPFIND']) {
