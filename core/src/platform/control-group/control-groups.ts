@@ -1,7 +1,7 @@
 /** Makes control groups, and ends those that a process left behind when it was killed. */
 import { readdir } from 'node:fs/promises';
 
-import { processStart } from '../process-start.ts';
+import { identify } from '../process-identity.ts';
 import { ControlGroup, type GroupLimits, GroupUnavailable } from './control-group.ts';
 import { findHierarchies, type Hierarchy } from './hierarchy.ts';
 
@@ -28,7 +28,7 @@ export class ControlGroups {
     async create(limits: GroupLimits, name?: string): Promise<ControlGroup> {
         await (this.#swept ??= this.#sweep());
         const own =
-            name ?? `portico-${process.pid}-${processStart(process.pid)}-${(ControlGroups.#last += 1)}`;
+            name ?? `portico-${process.pid}-${identify(process.pid)?.ticks}-${(ControlGroups.#last += 1)}`;
         let refused = new GroupUnavailable('This machine has no control groups');
         for (const hierarchy of this.#find()) {
             try {
@@ -64,7 +64,7 @@ export class ControlGroups {
             );
             for (const name of new Set(names.flat())) {
                 const [, pid = '', start = ''] = temporary.exec(name) ?? [];
-                if (pid !== '' && processStart(Number(pid)) !== start) {
+                if (pid !== '' && String(identify(Number(pid))?.ticks) !== start) {
                     const group = ControlGroup.of({ version, folders }, name);
                     await group.kill().catch(() => undefined);
                     await group.remove();

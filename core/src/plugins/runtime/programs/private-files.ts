@@ -3,7 +3,7 @@ import { chmod, lstat, mkdtemp, open, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { processStart } from '../../../platform/process-start.ts';
+import { identify } from '../../../platform/process-identity.ts';
 import type { MachineAccount } from './machine-accounts.ts';
 
 /** Folders that end with a process: with its pid and the time of its start. */
@@ -25,7 +25,7 @@ export class PrivateFiles {
      */
     async write(files: Readonly<Record<string, string>>, account: MachineAccount | null): Promise<string> {
         await this.sweep();
-        const mine = `portico-files-${process.pid}-${processStart(process.pid)}-`;
+        const mine = `portico-files-${process.pid}-${identify(process.pid)?.ticks}-`;
         const folder = await mkdtemp(join(this.#base, mine));
         try {
             for (const [name, text] of Object.entries(files)) {
@@ -63,7 +63,7 @@ export class PrivateFiles {
         for (const name of await readdir(this.#base).catch(() => [])) {
             const [, pid = '', start = ''] = form.exec(name) ?? [];
             const folder = join(this.#base, name);
-            if (pid !== '' && processStart(Number(pid)) !== start) {
+            if (pid !== '' && String(identify(Number(pid))?.ticks) !== start) {
                 const stat = await lstat(folder).catch(() => null);
                 // In a folder that all may write to, another account could have made it.
                 if (stat?.isDirectory() === true && stat.uid === process.getuid?.()) {
