@@ -159,7 +159,8 @@ export const startCaddy = async (
 
                 projection.loaded();
                 // As the panel does: for a moment the server of the former configuration may still accept connections.
-                await wait(drainMs);
+                // Longer than the panel: a machine that runs tests gives that server its processor time late.
+                await wait(4 * drainMs);
             }
 
             await table.apply(step.table);

@@ -263,7 +263,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
             "  exec         Programs that it runs, and gives secrets to as files; inside a name, `*` is any text without a slash: git, it's",
             '  network      Hosts that it connects to, or has programs connect to: anything',
             '  direct       What it reaches past the SDK; this cannot be limited, only isolated: native',
-            '  api          Routes that it calls as the asking user, by id: read whatever the user may; write hosts.create',
+            '  api          Routes that it calls as the asking user, by id: read whatever the user may. Later, without the user, only those that the user gave it a mandate for; write hosts.create',
             '  hosts        Hosts that it may see and make, and whose upstreams it may ask for their health: own',
             'To agree to everything: portico plugin enable greedy --grant-all',
             `To agree to these capabilities, or to fewer: portico plugin enable greedy --grants '${JSON.stringify({ exec: ['git', "it's"], network: ['*'], direct: ['native'], api: { read: ['*'], write: ['hosts.create'] }, hosts: 'own' }).replace("it's", "it'\\''s")}'`
