@@ -6,14 +6,35 @@ import type { Ctx } from './settings.ts';
 /** The schema of a task as the core answers it. */
 export const taskSchema = joi
     .object({
-        id: joi.number().integer().required(),
-        kind: joi.string().required(),
-        state: joi.valid('queued', 'running', 'succeeded', 'failed', 'cancelled').required(),
-        progress: joi.number().min(0).max(1).allow(null).required(),
-        startedAt: joi.string().isoDate().allow(null).required(),
-        finishedAt: joi.string().isoDate().allow(null).required(),
-        result: joi.any(),
-        error: joi.any()
+        id: joi.number().integer().required().label('Number'),
+        kind: joi.string().required().label('Kind'),
+        state: joi
+            .valid('queued', 'running', 'succeeded', 'failed', 'cancelled')
+            .required()
+            .label('State')
+            .meta({
+                ui: {
+                    tones: {
+                        queued: 'busy',
+                        running: 'busy',
+                        succeeded: 'good',
+                        failed: 'bad',
+                        cancelled: 'warning'
+                    }
+                }
+            }),
+        progress: joi
+            .number()
+            .min(0)
+            .max(1)
+            .allow(null)
+            .required()
+            .label('Progress')
+            .description('From 0 to 1'),
+        startedAt: joi.string().isoDate().allow(null).required().label('Started'),
+        finishedAt: joi.string().isoDate().allow(null).required().label('Ended'),
+        result: joi.any().label('Result'),
+        error: joi.any().label('Error')
     })
     .unknown(true);
 

@@ -6,8 +6,8 @@ import type { Ctx } from './settings.ts';
 
 /** The schema of a terminal's size, in characters. */
 export const terminalSize = joi.object({
-    columns: joi.number().integer().min(1).max(1000).default(80),
-    rows: joi.number().integer().min(1).max(500).default(24)
+    columns: joi.number().integer().min(1).max(1000).default(80).label('Columns'),
+    rows: joi.number().integer().min(1).max(500).default(24).label('Rows')
 });
 
 /** Size of a terminal in characters. */

@@ -14,14 +14,43 @@ import type { Ctx } from './settings.ts';
 
 /** The schema of an item in the trash. */
 export const trashSchema = joi.object({
-    id: joi.number().integer().required(),
-    root: joi.string().required(),
-    path: joi.string().required().description('Where it was'),
-    name: joi.string().required(),
-    type: joi.valid('file', 'folder', 'link', 'other').required(),
-    size: joi.number().integer().required(),
-    deletedAt: joi.string().isoDate().required(),
-    deletedBy: joi.string().allow('').required()
+    id: joi.number().integer().required().label('Number'),
+    root: joi
+        .string()
+        .required()
+        .label('Root')
+        .meta({ ui: { column: 2 } }),
+    path: joi
+        .string()
+        .required()
+        .label('Path')
+        .description('Where it was')
+        .meta({ ui: { column: 3 } }),
+    name: joi
+        .string()
+        .required()
+        .label('Name')
+        .meta({ ui: { column: 1 } }),
+    type: joi.valid('file', 'folder', 'link', 'other').required().label('Type'),
+    size: joi
+        .number()
+        .integer()
+        .required()
+        .label('Size')
+        .unit('byte')
+        .meta({ ui: { column: 4 } }),
+    deletedAt: joi
+        .string()
+        .isoDate()
+        .required()
+        .label('Removed')
+        .meta({ ui: { column: 5 } }),
+    deletedBy: joi
+        .string()
+        .allow('')
+        .required()
+        .label('Removed by')
+        .meta({ ui: { column: 6 } })
 });
 /** An item as the API answers it. */
 export type TrashView = Value<typeof trashSchema>;

@@ -7,15 +7,51 @@ import { filesystem } from './filesystem.ts';
 
 /** The schema of an entry. */
 export const entrySchema = joi.object({
-    name: joi.string().allow('').required(),
-    path: joi.string().allow('').required().description('Below the root'),
-    type: joi.valid('file', 'folder', 'link', 'other').required(),
-    size: joi.number().integer().required().description('Bytes'),
-    mode: joi.number().integer().required().description('Permission bits'),
-    owner: joi.string().required().description('Name of the account; its number where it has none'),
-    group: joi.string().required(),
-    modifiedAt: joi.string().isoDate().required(),
-    version: joi.string().required().description('Changes whenever the entry does; what If-Match takes')
+    name: joi
+        .string()
+        .allow('')
+        .required()
+        .label('Name')
+        .meta({ ui: { column: 1 } }),
+    path: joi.string().allow('').required().label('Path').description('Below the root'),
+    type: joi
+        .valid('file', 'folder', 'link', 'other')
+        .required()
+        .label('Type')
+        .meta({ ui: { column: 2 } }),
+    size: joi
+        .number()
+        .integer()
+        .required()
+        .label('Size')
+        .unit('byte')
+        .meta({ ui: { column: 3 } }),
+    mode: joi
+        .number()
+        .integer()
+        .required()
+        .label('Permissions')
+        .description('Permission bits')
+        .meta({ ui: { column: 6 } }),
+    owner: joi
+        .string()
+        .required()
+        .label('Owner')
+        .meta({ ui: { column: 5 } })
+        .description('Name of the account; its number where it has none'),
+    group: joi.string().required().label('Group'),
+    modifiedAt: joi
+        .string()
+        .isoDate()
+        .required()
+        .label('Changed')
+        .meta({ ui: { column: 4 } }),
+    version: joi
+        .string()
+        .required()
+        .label('Version')
+        .description('Changes whenever the entry does; what If-Match takes')
+        .meta({ ui: { column: false } })
 });
 /** An entry as the API answers it. */
 export type EntryView = Value<typeof entrySchema>;

@@ -9,10 +9,21 @@ import { pluginErrors } from '../errors.ts';
 /** The private folder at the top of a root: trash and unfinished uploads. */
 export const privateFolder = '.portico';
 
+/** The schema of a root's name. */
+export const rootName = joi
+    .string()
+    .max(64)
+    .label('Root')
+    .meta({ ui: { ref: 'filemanager.roots' } });
 /** The schema of a path; an empty one is the root. */
-export const pathSchema = joi.string().allow('').max(4096);
+export const pathSchema = joi
+    .string()
+    .allow('')
+    .max(4096)
+    .label('Path')
+    .description('Below the root; empty: the root itself');
 /** The schema of a place: the name of a root, and a path below it. */
-export const location = joi.object({ root: joi.string().max(64).required(), path: pathSchema.required() });
+export const location = joi.object({ root: rootName.required(), path: pathSchema.required() });
 
 /**
  * Parses a path into its one spelling, without empty and `.` segments.

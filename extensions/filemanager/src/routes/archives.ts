@@ -6,7 +6,7 @@ import { formatOf, type Limits } from '../archives/format.ts';
 import { pack } from '../archives/write.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { ownerOf } from '../files/owner.ts';
-import { location, parentOf, parseInner, parsePath, pathSchema } from '../roots/path.ts';
+import { location, parentOf, parseInner, parsePath, pathSchema, rootName } from '../roots/path.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { acceptTask, taskSchema, throttledProgress } from '../task-replies.ts';
@@ -25,15 +25,28 @@ function registerPack(ctx: Ctx, { roots, scratch }: Services): void {
         id: 'pack',
         access: 'write',
         summary: 'Make an archive',
+        answers: 'task',
+        ui: { title: 'Make an archive', role: 'action' },
         returns: taskSchema,
         audit: { action: 'create', resource: 'archive' },
         description:
             'The end of `to` says the format: `.tar`, `.tar.gz`, `.tgz` or `.zip`. Links and special files are left out and counted in the result.',
         validate: {
             payload: joi.object({
-                root: joi.string().max(64).required(),
-                paths: joi.array().items(pathSchema).min(1).max(1_000).required(),
-                to: pathSchema.required()
+                root: rootName.required(),
+                paths: joi
+                    .array()
+                    .items(pathSchema)
+                    .min(1)
+                    .max(1_000)
+                    .required()
+                    .label('What goes in')
+                    .description('Paths below the root')
+                    .meta({ ui: { widget: 'lines' } }),
+                to: pathSchema
+                    .required()
+                    .label('Archive')
+                    .description('Path of the new archive, below the root')
             })
         },
         async handler({ payload, actor, audit }) {
@@ -68,11 +81,17 @@ function registerExtract(ctx: Ctx, { roots, scratch }: Services): void {
         id: 'extract',
         access: 'write',
         summary: 'Unpack an archive',
+        answers: 'task',
+        ui: { title: 'Unpack', role: 'action' },
         returns: taskSchema,
         audit: { action: 'create', resource: 'file' },
         description:
             "Into `to`: a new folder, or one that is there and has none of the archive's top names. All or nothing: names that leave the archive, links, special files, duplicates and more than the limits refuse the whole archive.",
-        validate: { payload: location.keys({ to: pathSchema.required() }) },
+        validate: {
+            payload: location.keys({
+                to: pathSchema.required().label('Into').description('Folder below the root')
+            })
+        },
         async handler({ payload, actor, audit }) {
             const root = roots.of(actor, payload.root);
             const path = parseInner(payload.path);

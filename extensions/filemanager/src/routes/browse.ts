@@ -11,12 +11,23 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
 const rootSchema = joi.object({
-    name: joi.string().required(),
-    path: joi.string().required().description('Absolute path on the machine'),
+    name: joi
+        .string()
+        .required()
+        .label('Name')
+        .meta({ ui: { column: 1 } }),
+    path: joi
+        .string()
+        .required()
+        .label('Folder')
+        .description('Absolute path on the machine')
+        .meta({ ui: { column: 2 } }),
     available: joi
         .boolean()
         .required()
+        .label('Available')
         .description('False where the folder is missing or not granted to the plugin')
+        .meta({ ui: { column: 3 } })
 });
 
 /** Registers the routes that list roots, list folders and search for names. */
@@ -33,6 +44,13 @@ function registerRoots(ctx: Ctx, { roots }: Services): void {
         id: 'roots',
         access: 'read',
         summary: 'Folders that you may reach',
+        ui: {
+            title: 'Folders',
+            primary: true,
+            order: 1,
+            label: 'name',
+            empty: 'No folder is open to you yet'
+        },
         returns: joi.array().items(rootSchema),
         async handler({ actor }) {
             const rows = roots.visible(actor).map(async ({ name, folder, files }) => ({
@@ -55,14 +73,26 @@ function registerList(ctx: Ctx, { roots, entries }: Services): void {
         id: 'list',
         access: 'read',
         summary: 'What is in a folder',
+        ui: { title: 'Files', order: 2, label: 'name', empty: 'This folder is empty' },
         returns: joi.array().items(entrySchema),
         description:
             'In the order of names. `Link` leads to the next page, `X-Total-Count` says how many entries there are.',
         validate: {
             query: location.keys({
                 path: pathSchema.default(''),
-                limit: joi.number().integer().min(1).max(10_000).default(1_000),
-                cursor: joi.string().max(2_000)
+                limit: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .max(10_000)
+                    .default(1_000)
+                    .label('Entries')
+                    .description('Most entries of one page'),
+                cursor: joi
+                    .string()
+                    .max(2_000)
+                    .label('Page')
+                    .description('From the `Link` of the page before')
             })
         },
         async handler({ query, actor }) {
@@ -98,6 +128,7 @@ function registerSearch(ctx: Ctx, { roots, entries }: Services): void {
         id: 'search',
         access: 'read',
         summary: 'Find names below a folder',
+        ui: { title: 'Search', order: 3, label: 'path', empty: 'Nothing was found' },
         returns: joi.array().items(entrySchema),
         timeoutSeconds: 30,
         description:
@@ -105,8 +136,22 @@ function registerSearch(ctx: Ctx, { roots, entries }: Services): void {
         validate: {
             query: location.keys({
                 path: pathSchema.default(''),
-                q: joi.string().min(1).max(255).required(),
-                limit: joi.number().integer().min(1).max(1_000).default(200)
+                q: joi
+                    .string()
+                    .min(1)
+                    .max(255)
+                    .required()
+                    .label('Name')
+                    .description('A part of the name, or a pattern with `*` and `?`')
+                    .example('*.conf'),
+                limit: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .max(1_000)
+                    .default(200)
+                    .label('Results')
+                    .description('The search ends after so many')
             })
         },
         async handler({ query, actor, signal }) {

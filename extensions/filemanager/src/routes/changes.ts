@@ -11,10 +11,11 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { fromToSchema, parseFromTo, refuseTaken, urlOf } from './locations.ts';
 
-const bits = joi.alternatives(
-    joi.number().integer().min(0).max(0o1777),
-    joi.string().pattern(/^0?[01]?[0-7]{3}$/)
-);
+const bits = joi
+    .alternatives(joi.number().integer().min(0).max(0o1777), joi.string().pattern(/^0?[01]?[0-7]{3}$/))
+    .label('Permissions')
+    .description('A number, or an octal text')
+    .example('0640');
 
 /** Registers the routes that make folders, move entries and set permission bits. */
 export function registerChangeRoutes(ctx: Ctx, services: Services): void {
@@ -30,6 +31,8 @@ function registerFolder(ctx: Ctx, { roots, entries }: Services): void {
         id: 'makeFolder',
         access: 'write',
         summary: 'Make a folder',
+        answers: 'made',
+        ui: { title: 'New folder' },
         returns: entrySchema,
         audit: { action: 'create', resource: 'folder' },
         validate: { payload: location },
@@ -55,6 +58,8 @@ function registerMove(ctx: Ctx, { roots, entries }: Services): void {
         id: 'move',
         access: 'write',
         summary: 'Move or rename',
+        answers: 'done',
+        ui: { title: 'Move', role: 'action' },
         returns: entrySchema,
         audit: { action: 'update', resource: 'file' },
         validate: { payload: fromToSchema },
@@ -78,6 +83,8 @@ function registerMode(ctx: Ctx, { roots, entries }: Services): void {
         id: 'mode',
         access: 'write',
         summary: 'Set permission bits',
+        answers: 'done',
+        ui: { title: 'Permissions', role: 'action' },
         returns: entrySchema,
         audit: { action: 'update', resource: 'file' },
         description:

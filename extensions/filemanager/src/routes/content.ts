@@ -20,7 +20,16 @@ function registerRead(ctx: Ctx, { roots }: Services): void {
         id: 'read',
         access: 'content',
         summary: 'One file, whole or in ranges',
-        validate: { query: location.keys({ inline: joi.boolean().default(false) }) },
+        ui: { title: 'Download' },
+        validate: {
+            query: location.keys({
+                inline: joi
+                    .boolean()
+                    .default(false)
+                    .label('Show in the browser')
+                    .description('Images, PDF, audio and video only')
+            })
+        },
         async handler({ query, actor }) {
             const { root, path } = roots.at(actor, query);
             return download(root.files, path, query.inline);
@@ -35,6 +44,7 @@ function registerWrite(ctx: Ctx, { roots, entries, writer }: Services): void {
         id: 'write',
         access: 'write',
         summary: 'Write one file',
+        ui: { title: 'Upload' },
         accepts: ['*/*'],
         maxBytes: 2 ** 40,
         timeoutSeconds: 86_400,

@@ -22,6 +22,7 @@ export function registerCopyRoutes(ctx: Ctx, { roots, entries, scratch }: Servic
         id: 'copy',
         access: 'write',
         summary: 'Copy a file or a folder',
+        ui: { title: 'Copy', role: 'action' },
         returns: joi.alternatives(entrySchema, taskSchema),
         audit: { action: 'create', resource: 'file' },
         timeoutSeconds: 120,

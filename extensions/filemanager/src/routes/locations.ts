@@ -3,15 +3,15 @@ import { type Actor, errors, joi } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import { filesystem, isMissing } from '../files/filesystem.ts';
-import { isWithin, parseInner, pathSchema } from '../roots/path.ts';
+import { isWithin, parseInner, pathSchema, rootName } from '../roots/path.ts';
 import type { Root, Roots } from '../roots/roots.ts';
 import type { Ctx } from '../settings.ts';
 
 /** The body of a move or copy within one root. */
 export const fromToSchema = joi.object({
-    root: joi.string().max(64).required(),
-    from: pathSchema.required(),
-    to: pathSchema.required()
+    root: rootName.required(),
+    from: pathSchema.required().label('From').description('Path below the root'),
+    to: pathSchema.required().label('To').description('Free path below the root')
 });
 
 /** The root and both paths of a move or copy. @throws INSIDE_ITSELF 40952, NOT_FOUND 40400, OUTSIDE_ROOT 40350 */

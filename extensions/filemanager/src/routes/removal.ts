@@ -18,11 +18,20 @@ export function registerRemovalRoutes(ctx: Ctx, { roots, trash }: Services): voi
         id: 'remove',
         access: 'write',
         summary: 'Move to the trash, or remove for good',
+        ui: { title: 'Remove', role: 'action', confirm: 'Remove this?' },
         returns: joi.alternatives(taskSchema, joi.valid(null)),
         audit: { action: 'delete', resource: 'file' },
         timeoutSeconds: 120,
         description: 'With `permanent=true` nothing is kept; a large folder then becomes a task (202).',
-        validate: { query: location.keys({ permanent: joi.boolean().default(false) }) },
+        validate: {
+            query: location.keys({
+                permanent: joi
+                    .boolean()
+                    .default(false)
+                    .label('For good')
+                    .description('Nothing is kept in the trash')
+            })
+        },
         async handler({ query, actor, audit, ifMatch, signal }) {
             const root = roots.of(actor, query.root);
             const path = parseInner(query.path);

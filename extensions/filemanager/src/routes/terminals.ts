@@ -6,9 +6,9 @@ import type { Ctx } from '../settings.ts';
 import { type TerminalSize, terminalSize } from '../terminals.ts';
 
 const ticketSchema = joi.object({
-    ticket: joi.string().required(),
-    expiresAt: joi.string().isoDate().required(),
-    path: joi.string().required().description('Where the WebSocket is opened')
+    ticket: joi.string().required().label('Ticket'),
+    expiresAt: joi.string().isoDate().required().label('Good until'),
+    path: joi.string().required().label('Address').description('Where the WebSocket is opened')
 });
 
 /** Registers the route that issues a ticket, and the socket of a terminal. */
@@ -24,6 +24,8 @@ function registerTicket(ctx: Ctx, { terminals }: Services): void {
         id: 'openTerminal',
         access: 'terminal',
         summary: 'Get a ticket for a terminal',
+        answers: 'done',
+        ui: { title: 'Terminal', role: 'hidden' },
         returns: ticketSchema,
         stepUp: true,
         secret: true,
@@ -57,7 +59,7 @@ function registerSocket(ctx: Ctx, { terminals }: Services): void {
         access: { ticket: 'ticket', permission: 'terminal' },
         summary: 'The terminal itself',
         maxMessageBytes: 65_536,
-        validate: { params: joi.object({ ticket: joi.string().required() }) },
+        validate: { params: joi.object({ ticket: joi.string().required().label('Ticket') }) },
         async handler(socket, { ticket, signal, actor }) {
             await ctx.audit({ action: 'start', resource: 'terminal', actor });
             try {

@@ -3,14 +3,19 @@ import { joi, reply } from '@portico/sdk';
 
 import { entrySchema } from '../files/entries.ts';
 import { measure } from '../files/tree.ts';
-import { parseInner, pathSchema } from '../roots/path.ts';
+import { parseInner, pathSchema, rootName } from '../roots/path.ts';
 import { privatePath } from '../roots/private-folder.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { acceptTask, taskSchema, throttledProgress } from '../task-replies.ts';
 import { trashSchema } from '../trash.ts';
 
-const rootName = joi.string().max(64);
+const itemId = joi
+    .number()
+    .integer()
+    .min(1)
+    .label('Item')
+    .meta({ ui: { ref: 'filemanager.trash' } });
 
 /** Registers the routes that list, restore and empty the trash. */
 export function registerTrashRoutes(ctx: Ctx, services: Services): void {
@@ -26,6 +31,7 @@ function registerList(ctx: Ctx, { roots, trash }: Services): void {
         id: 'trash',
         access: 'read',
         summary: 'What lies in the trash',
+        ui: { title: 'Trash', order: 4, label: 'name', empty: 'The trash is empty' },
         returns: joi.array().items(trashSchema),
         description: 'Newest first; of one root, or of all that you may reach.',
         validate: { query: joi.object({ root: rootName }) },
@@ -48,11 +54,18 @@ function registerRestore(ctx: Ctx, { roots, entries, trash }: Services): void {
         id: 'restore',
         access: 'write',
         summary: 'Put something back',
+        answers: 'done',
+        ui: { title: 'Put back', role: 'action' },
         returns: entrySchema,
         audit: { action: 'update', resource: 'trash' },
         description:
             'To where it was, or to `to`; folders that are gone are made again. A name that is taken is 40900.',
-        validate: { payload: joi.object({ id: joi.number().integer().min(1).required(), to: pathSchema }) },
+        validate: {
+            payload: joi.object({
+                id: itemId.required(),
+                to: pathSchema.label('To').description('Default: where it was')
+            })
+        },
         async handler({ payload, actor, audit }) {
             const items = await trash.one(roots.visible(actor), payload.id);
             const to = payload.to === undefined ? items.row.path : parseInner(payload.to, 'to');
@@ -71,12 +84,13 @@ function registerEmpty(ctx: Ctx, { roots, trash }: Services): void {
         id: 'emptyTrash',
         access: 'write',
         summary: 'Empty the trash',
+        ui: { title: 'Empty the trash', role: 'action', confirm: 'Remove what is in the trash for good?' },
         returns: joi.alternatives(taskSchema, joi.valid(null)),
         audit: { action: 'delete', resource: 'trash' },
         timeoutSeconds: 120,
         description:
             'Of one root, of all that you may reach, or one item by its `id`. A large one becomes a task (202).',
-        validate: { query: joi.object({ root: rootName, id: joi.number().integer().min(1) }) },
+        validate: { query: joi.object({ root: rootName, id: itemId }) },
         async handler({ query, actor, audit, signal }) {
             const reached = query.root === undefined ? roots.visible(actor) : [roots.of(actor, query.root)];
             const items =

@@ -1,7 +1,7 @@
 /** Routes of resumable uploads by tus 1.0. */
 import { joi } from '@portico/sdk';
 
-import { pathSchema } from '../roots/path.ts';
+import { pathSchema, rootName } from '../roots/path.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
@@ -25,7 +25,7 @@ function registerCollection(ctx: Ctx, { protocol }: Services): void {
         maxBytes,
         description:
             'Where to: `root` and `path` as query parameters or in `Upload-Metadata`; `replace` there with the value `true` replaces a file.',
-        validate: { query: joi.object({ root: joi.string().max(64), path: pathSchema }) },
+        validate: { query: joi.object({ root: rootName, path: pathSchema }) },
         handler: (request, call) => protocol.collection(request, call, call.query)
     });
 }
@@ -45,6 +45,7 @@ function registerUpload(ctx: Ctx, { protocol }: Services): void {
                     .string()
                     .pattern(/^[0-9a-f]{32}$/)
                     .required()
+                    .label('Upload')
             })
         },
         handler: (request, call) => protocol.one(request, call, call.params.id)
