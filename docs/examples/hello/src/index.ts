@@ -16,7 +16,12 @@ const greeting = joi.object({
 
 export default definePlugin({
     settings: joi.object({
-        greeting: joi.string().max(80).default('Hello').description('What stands before the name')
+        greeting: joi
+            .string()
+            .max(80)
+            .default('Hello')
+            .label('Greeting')
+            .description('What stands before the name')
     }),
     entities: [Greeting],
     migrations: [
@@ -38,7 +43,7 @@ export default definePlugin({
             path: '/greetings',
             access: 'write',
             summary: 'Greet a person',
-            validate: { payload: joi.object({ name: joi.string().max(40).required() }) },
+            validate: { payload: joi.object({ name: joi.string().max(40).required().label('Name') }) },
             returns: greeting,
             async handler({ payload }) {
                 const made = await greet(payload.name);
@@ -63,7 +68,7 @@ export default definePlugin({
             path: '/greetings/{id}',
             access: 'read',
             summary: 'Show one greeting',
-            validate: { params: joi.object({ id: joi.number().integer().required() }) },
+            validate: { params: joi.object({ id: joi.number().integer().required().label('Number') }) },
             returns: greeting,
             async handler({ params }) {
                 const found = await ctx.db.read((em) => em.findOne(Greeting, params.id));

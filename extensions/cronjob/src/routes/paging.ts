@@ -2,13 +2,20 @@
 import { errors, joi } from '@portico/sdk';
 
 /** Path parameters of one resource. */
-export const idParams = joi.object({ id: joi.number().integer().min(1).required() });
+export const idParams = joi.object({ id: joi.number().integer().min(1).required().label('Number') });
 
 /** Query parameters of a list. */
 export function paging(defaultLimit: number) {
     return {
-        limit: joi.number().integer().min(1).max(500).default(defaultLimit),
-        cursor: joi.string().max(100)
+        limit: joi
+            .number()
+            .integer()
+            .min(1)
+            .max(500)
+            .default(defaultLimit)
+            .label('Rows')
+            .description('Most rows of one page'),
+        cursor: joi.string().max(100).label('Page').description('From the `Link` of the page before')
     };
 }
 

@@ -20,10 +20,12 @@ import {
 
 const filters = {
     ...paging(50),
-    state: joi.valid('queued', 'running', 'succeeded', 'failed', 'timeout', 'stopped', 'skipped'),
-    trigger: joi.valid('schedule', 'manual', 'retry', 'missed'),
-    from: joi.string().isoDate(),
-    to: joi.string().isoDate()
+    state: joi
+        .valid('queued', 'running', 'succeeded', 'failed', 'timeout', 'stopped', 'skipped')
+        .label('State'),
+    trigger: joi.valid('schedule', 'manual', 'retry', 'missed').label('Started by'),
+    from: joi.string().isoDate().label('Created from'),
+    to: joi.string().isoDate().label('Created until')
 };
 interface Filters {
     readonly limit: number;
@@ -74,7 +76,17 @@ function registerHistory(ctx: Ctx, tasks: Tasks): void {
         ui: { title: 'Runs', order: 2, empty: 'Nothing ran yet' },
         returns: joi.array().items(runSchema),
         description: 'Newest first; `from` and `to` bound when they were created.',
-        validate: { query: joi.object({ ...filters, taskId: joi.number().integer().min(1) }) },
+        validate: {
+            query: joi.object({
+                ...filters,
+                taskId: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .label('Task')
+                    .meta({ ui: { ref: 'cronjob.tasks' } })
+            })
+        },
         handler: ({ query, actor }) => list(ctx, query, query.taskId ?? null, actor)
     });
 }

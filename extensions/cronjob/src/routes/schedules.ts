@@ -6,12 +6,13 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { idParams } from './paging.ts';
 
-const countSchema = joi.number().integer().min(1).max(100).default(10);
+const countSchema = joi.number().integer().min(1).max(100).default(10).label('How many times');
 const timesSchema = joi.object({
     times: joi
         .array()
         .items(joi.string().isoDate())
         .required()
+        .label('Times')
         .description('In order; fewer than asked for when the schedule ends, none for @reboot')
 });
 
@@ -28,10 +29,20 @@ export function registerScheduleRoutes(ctx: Ctx, { tasks, now }: Services): void
         description: 'The next times after `from`, or after now. Nothing is stored.',
         validate: {
             payload: joi.object({
-                schedule: joi.string().trim(true).max(200).required(),
-                timezone: joi.string().max(64),
+                schedule: joi
+                    .string()
+                    .trim(true)
+                    .max(200)
+                    .required()
+                    .label('Schedule')
+                    .meta({ ui: { widget: 'cron' } }),
+                timezone: joi
+                    .string()
+                    .max(64)
+                    .label('Time zone')
+                    .description('IANA name; default: the setting `timezone`'),
                 count: countSchema,
-                from: joi.string().isoDate()
+                from: joi.string().isoDate().label('After').description('Default: now')
             })
         },
         handler({ payload }) {

@@ -30,7 +30,13 @@ function registerReads(ctx: Ctx, tasks: Tasks): void {
         ui: { title: 'Tasks', primary: true, order: 1, label: 'name', empty: 'No task yet' },
         returns: joi.array().items(taskSchema),
         description: 'In the order of ids. `q` is a part of the name.',
-        validate: { query: joi.object({ ...paging(100), q: joi.string().max(100), enabled: joi.boolean() }) },
+        validate: {
+            query: joi.object({
+                ...paging(100),
+                q: joi.string().max(100).label('Name').description('A part of the name'),
+                enabled: joi.boolean().label('Enabled')
+            })
+        },
         async handler({ query, actor }) {
             const { rows, total } = await tasks.list({
                 q: query.q,

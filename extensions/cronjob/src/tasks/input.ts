@@ -148,15 +148,17 @@ const fields = {
 const name = joi
     .string()
     .pattern(/^[^\p{C}]*\S[^\p{C}]*$/u, 'name')
-    .max(100);
+    .max(100)
+    .label('Name');
+const ignored = joi.readOnly(joi.any());
 const readOnly = {
-    id: joi.any(),
-    createdAt: joi.any(),
-    updatedAt: joi.any(),
-    nextRunAt: joi.any(),
-    retryAt: joi.any(),
-    overdueSince: joi.any(),
-    lastRun: joi.any()
+    id: ignored,
+    createdAt: ignored,
+    updatedAt: ignored,
+    nextRunAt: ignored,
+    retryAt: ignored,
+    overdueSince: ignored,
+    lastRun: ignored
 };
 
 /** The body of POST `/tasks`. */
@@ -166,7 +168,7 @@ export const changedTask = joi.object({
     ...fields,
     ...readOnly,
     name,
-    version: joi.number().integer().min(1)
+    version: joi.number().integer().min(1).label('Version').description('Acts as If-Match')
 });
 
 /** Reads the tasks of an export, which another version may have written. @throws TypeError when they are not tasks */

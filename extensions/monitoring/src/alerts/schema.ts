@@ -3,36 +3,45 @@ import { joi, type Value } from '@portico/sdk';
 
 import type { AlertRow, RuleRow } from '../entities.ts';
 
-const ignored = joi.any().description('Read only; ignored in a write');
+const ignored = joi.readOnly(joi.any()).description('Ignored in a write');
 const readOnly = { id: ignored, firing: ignored, createdAt: ignored, updatedAt: ignored };
 const name = joi
     .string()
     .min(1)
     .max(100)
-    .pattern(/^\P{Cc}+$/u);
+    .pattern(/^\P{Cc}+$/u)
+    .label('Name');
 const metric = joi
     .string()
     .min(1)
     .max(300)
+    .label('Metric')
     .description(
         '`cpu.usage`; `disk.usedPercent` watches every disk by itself, `disk.usedPercent:/srv` only that one'
     );
 const operator = joi
     .valid('>', '>=', '<', '<=')
+    .label('Comparison')
     .description('How a value that is too much compares to the threshold');
-const threshold = joi.number().min(-1e15).max(1e15);
+const threshold = joi.number().min(-1e15).max(1e15).label('Threshold');
 const recoverThreshold = threshold
     .allow(null)
+    .label('Recovers at')
     .description('Where the value must be again for the alert to end; null: at the threshold itself');
 const forSeconds = joi
     .number()
     .integer()
     .min(0)
     .max(86_400)
+    .label('For')
+    .unit('second')
     .description(
         'How long the value must be beyond the threshold to fire, and on the good side of `recoverThreshold` to recover'
     );
-const severity = joi.valid('info', 'warning', 'critical');
+const severity = joi.valid('info', 'warning', 'critical').label('Severity');
+
+/** How answers show a severity. */
+const severityUi = { tones: { info: 'neutral', warning: 'warning', critical: 'bad' } } as const;
 
 /** The body that creates a rule. */
 export const newRule = joi.object({
@@ -43,7 +52,7 @@ export const newRule = joi.object({
     recoverThreshold: recoverThreshold.default(null),
     forSeconds: forSeconds.default(60),
     severity: severity.default('warning'),
-    enabled: joi.boolean().default(true),
+    enabled: joi.boolean().default(true).label('Enabled'),
     version: ignored,
     ...readOnly
 });
@@ -56,8 +65,8 @@ export const changedRule = joi.object({
     recoverThreshold,
     forSeconds,
     severity,
-    enabled: joi.boolean(),
-    version: joi.number().integer().description('Acts as If-Match'),
+    enabled: joi.boolean().label('Enabled'),
+    version: joi.number().integer().label('Version').description('Acts as If-Match'),
     ...readOnly
 });
 /** A new rule. */
@@ -77,19 +86,50 @@ export function exportedRules(data: unknown): readonly NewRule[] {
 
 /** A rule in answers. */
 export const ruleSchema = joi.object({
-    id: joi.number().integer().required(),
-    name: joi.string().required(),
-    metric: joi.string().required(),
-    operator: joi.valid('>', '>=', '<', '<=').required(),
-    threshold: joi.number().required(),
-    recoverThreshold: joi.number().allow(null).required(),
-    forSeconds: joi.number().integer().required(),
-    severity: joi.valid('info', 'warning', 'critical').required(),
-    enabled: joi.boolean().required(),
-    firing: joi.number().integer().required().description('Alerts of this rule that fire now'),
-    version: joi.number().integer().required(),
-    createdAt: joi.string().isoDate().required(),
-    updatedAt: joi.string().isoDate().required()
+    id: joi.number().integer().required().label('Number'),
+    name: joi
+        .string()
+        .required()
+        .label('Name')
+        .meta({ ui: { column: 1 } }),
+    metric: joi
+        .string()
+        .required()
+        .label('Metric')
+        .meta({ ui: { column: 2 } }),
+    operator: joi
+        .valid('>', '>=', '<', '<=')
+        .required()
+        .label('Comparison')
+        .meta({ ui: { column: 3 } }),
+    threshold: joi
+        .number()
+        .required()
+        .label('Threshold')
+        .meta({ ui: { column: 4 } }),
+    recoverThreshold: joi.number().allow(null).required().label('Recovers at'),
+    forSeconds: joi.number().integer().required().label('For').unit('second'),
+    severity: severity.required().meta({ ui: severityUi }),
+    enabled: joi
+        .boolean()
+        .required()
+        .label('Enabled')
+        .meta({ ui: { column: 5 } }),
+    firing: joi
+        .number()
+        .integer()
+        .required()
+        .label('Firing')
+        .description('Alerts of this rule that fire now')
+        .meta({ ui: { column: 6 } }),
+    version: joi
+        .number()
+        .integer()
+        .required()
+        .label('Version')
+        .meta({ ui: { column: false } }),
+    createdAt: joi.string().isoDate().required().label('Created'),
+    updatedAt: joi.string().isoDate().required().label('Changed')
 });
 /** A rule in answers. */
 export type RuleView = Value<typeof ruleSchema>;
@@ -101,24 +141,54 @@ export type Ending = (typeof endings)[number];
 
 /** An alert in answers. */
 export const alertSchema = joi.object({
-    id: joi.number().integer().required(),
-    ruleId: joi.number().integer().required(),
-    name: joi.string().required(),
-    metric: joi.string().required(),
-    instance: joi.string().allow(null).required(),
-    operator: joi.valid('>', '>=', '<', '<=').required(),
-    threshold: joi.number().required(),
-    severity: joi.valid('info', 'warning', 'critical').required(),
-    state: joi.valid('firing', 'ended').required(),
-    value: joi.number().required().description('When it fired'),
-    worst: joi.number().required(),
-    last: joi.number().required(),
-    firedAt: joi.string().isoDate().required(),
-    endedAt: joi.string().isoDate().allow(null).required(),
+    id: joi.number().integer().required().label('Number'),
+    ruleId: joi
+        .number()
+        .integer()
+        .required()
+        .label('Rule')
+        .meta({ ui: { ref: 'monitoring.rules' } }),
+    name: joi
+        .string()
+        .required()
+        .label('Name')
+        .meta({ ui: { column: 1 } }),
+    metric: joi.string().required().label('Metric'),
+    instance: joi
+        .string()
+        .allow(null)
+        .required()
+        .label('Instance')
+        .meta({ ui: { column: 2 } }),
+    operator: joi.valid('>', '>=', '<', '<=').required().label('Comparison'),
+    threshold: joi.number().required().label('Threshold'),
+    severity: severity.required().meta({ ui: { ...severityUi, column: 4 } }),
+    state: joi
+        .valid('firing', 'ended')
+        .required()
+        .label('State')
+        .meta({ ui: { column: 3, tones: { firing: 'bad', ended: 'good' } } }),
+    value: joi.number().required().label('Value').description('When it fired'),
+    worst: joi.number().required().label('Worst value'),
+    last: joi.number().required().label('Last value'),
+    firedAt: joi
+        .string()
+        .isoDate()
+        .required()
+        .label('Fired')
+        .meta({ ui: { column: 5 } }),
+    endedAt: joi
+        .string()
+        .isoDate()
+        .allow(null)
+        .required()
+        .label('Ended')
+        .meta({ ui: { column: 6 } }),
     endedBy: joi
         .valid(...endings)
         .allow(null)
         .required()
+        .label('Ended because')
         .description('`gone`: nothing was measured for an hour')
 });
 /** An alert in answers. */

@@ -3,12 +3,20 @@ import { joi, type Value } from '@portico/sdk';
 
 /** The shape of a finding in the answer of `/unhealthy`. */
 export const findingSchema = joi.object({
-    kind: joi.valid('alert', 'disk', 'monitoring', 'plugin', 'engine').required(),
-    severity: joi.valid('info', 'warning', 'critical').required(),
-    subject: joi.string().required().description('What it is about: a metric, a mount point, a plugin'),
-    message: joi.string().required(),
-    since: joi.string().isoDate().allow(null).required(),
-    remedy: joi.string().allow(null).required()
+    kind: joi.valid('alert', 'disk', 'monitoring', 'plugin', 'engine').required().label('Kind'),
+    severity: joi
+        .valid('info', 'warning', 'critical')
+        .required()
+        .label('Severity')
+        .meta({ ui: { tones: { info: 'neutral', warning: 'warning', critical: 'bad' } } }),
+    subject: joi
+        .string()
+        .required()
+        .label('Subject')
+        .description('What it is about: a metric, a mount point, a plugin'),
+    message: joi.string().required().label('What is wrong'),
+    since: joi.string().isoDate().allow(null).required().label('Since'),
+    remedy: joi.string().allow(null).required().label('What helps')
 });
 
 /** One thing that is not as it should be. */

@@ -11,12 +11,18 @@ import { findEngineProblems, findPluginProblems } from './panel.ts';
 
 /** The shape of the answer of `/unhealthy`. */
 export const unhealthySchema = joi.object({
-    healthy: joi.boolean().required(),
-    findings: joi.array().items(findingSchema).required().description('The most severe first'),
+    healthy: joi.boolean().required().label('Healthy'),
+    findings: joi
+        .array()
+        .items(findingSchema)
+        .required()
+        .label('Findings')
+        .description('The most severe first'),
     unseen: joi
         .array()
         .items(joi.string())
         .required()
+        .label('Not looked at')
         .description('What could not be looked at: the caller may not see it, or it did not answer')
 });
 /** The answer of `/unhealthy`. */

@@ -18,11 +18,23 @@ export function registerAlertRoutes(ctx: Ctx, { monitor }: Services): void {
         description: 'Newest first. `Link` leads to older ones.',
         validate: {
             query: joi.object({
-                state: joi.valid('firing', 'ended'),
-                severity: joi.valid('info', 'warning', 'critical'),
-                ruleId: joi.number().integer().min(1),
-                limit: joi.number().integer().min(1).max(500).default(50),
-                cursor: joi.string().max(40)
+                state: joi.valid('firing', 'ended').label('State'),
+                severity: joi.valid('info', 'warning', 'critical').label('Severity'),
+                ruleId: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .label('Rule')
+                    .meta({ ui: { ref: 'monitoring.rules' } }),
+                limit: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .max(500)
+                    .default(50)
+                    .label('Alerts')
+                    .description('Most alerts of one page'),
+                cursor: joi.string().max(40).label('Page').description('From the `Link` of the page before')
             })
         },
         async handler({ query }) {

@@ -7,24 +7,25 @@ import type { Monitor } from '../monitor.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
-const value = joi.number().allow(null).required();
+const value = (label: string) => joi.number().allow(null).required().label(label);
 const historySchema = joi.object({
-    metric: joi.string().required(),
-    unit: joi.string().required(),
-    from: joi.string().isoDate().required(),
-    to: joi.string().isoDate().required(),
-    step: joi.number().integer().required().description('Seconds'),
+    metric: joi.string().required().label('Metric'),
+    unit: joi.string().required().label('Unit'),
+    from: joi.string().isoDate().required().label('From'),
+    to: joi.string().isoDate().required().label('To'),
+    step: joi.number().integer().required().label('Step').unit('second'),
     points: joi
         .array()
         .items(
             joi.object({
-                at: joi.string().isoDate().required().description('Where the step begins'),
-                min: value,
-                avg: value,
-                max: value
+                at: joi.string().isoDate().required().label('Time').description('Where the step begins'),
+                min: value('Minimum'),
+                avg: value('Average'),
+                max: value('Maximum')
             })
         )
         .required()
+        .label('Points')
         .description('One for each step; null where nothing was measured')
 });
 const mostPoints = 5_000;
@@ -45,15 +46,23 @@ export function registerHistoryRoutes(ctx: Ctx, { monitor }: Services): void {
             'Minimum, average and maximum for each step. Without `from`, the last hour; without `step`, a step that suits the span. Where history is kept in longer steps by now, the answer has these.',
         validate: {
             query: joi.object({
-                metric: joi.string().max(300).required(),
-                from: time,
-                to: time,
+                metric: joi
+                    .string()
+                    .max(300)
+                    .required()
+                    .label('Metric')
+                    .description('One of the catalogue, with its instance where it has instances')
+                    .example('disk.usedPercent:/srv'),
+                from: time.label('From').description('Default: an hour before `to`'),
+                to: time.label('To').description('Default: now'),
                 step: joi
                     .number()
                     .integer()
                     .min(1)
                     .max(366 * 86_400)
-                    .description('Seconds')
+                    .label('Step')
+                    .unit('second')
+                    .description('Default: one that suits the span')
             })
         },
         async handler({ query }) {

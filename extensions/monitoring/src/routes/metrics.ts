@@ -9,11 +9,34 @@ import type { Ctx } from '../settings.ts';
 
 const catalogueSchema = joi.array().items(
     joi.object({
-        name: joi.string().required(),
-        unit: joi.valid('percent', 'bytes', 'bytes/s', '1/s', 'count').required(),
-        scope: joi.valid('core', 'disk', 'device', 'interface', 'container').allow(null).required(),
-        summary: joi.string().required(),
-        instances: joi.array().items(joi.string()).required().description('Of which there is a history')
+        name: joi
+            .string()
+            .required()
+            .label('Metric')
+            .meta({ ui: { column: 1 } }),
+        unit: joi
+            .valid('percent', 'bytes', 'bytes/s', '1/s', 'count')
+            .required()
+            .label('Unit')
+            .meta({ ui: { column: 3 } }),
+        scope: joi
+            .valid('core', 'disk', 'device', 'interface', 'container')
+            .allow(null)
+            .required()
+            .label('Measured for each')
+            .description('Null: once for the whole machine')
+            .meta({ ui: { column: 4 } }),
+        summary: joi
+            .string()
+            .required()
+            .label('What it is')
+            .meta({ ui: { column: 2 } }),
+        instances: joi
+            .array()
+            .items(joi.string())
+            .required()
+            .label('Instances')
+            .description('Of which there is a history')
     })
 );
 
@@ -37,6 +60,7 @@ export function registerMetricRoutes(ctx: Ctx, { monitor }: Services): void {
         id: 'catalogue',
         access: 'read',
         summary: 'Every metric with its unit and its instances',
+        ui: { title: 'Catalogue', order: 6, label: 'name' },
         returns: catalogueSchema,
         handler: () =>
             metrics.map(({ name, unit, scope, summary }) => ({

@@ -6,24 +6,53 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
 const processSchema = joi.object({
-    pid: joi.number().integer().required(),
-    parent: joi.number().integer().required(),
-    name: joi.string().allow('').required(),
-    state: joi.string().required().description('As `ps` has it: R, S, D, Z, …'),
-    user: joi.string().allow(null).required(),
+    pid: joi
+        .number()
+        .integer()
+        .required()
+        .label('Process')
+        .meta({ ui: { column: 2 } }),
+    parent: joi.number().integer().required().label('Parent'),
+    name: joi
+        .string()
+        .allow('')
+        .required()
+        .label('Name')
+        .meta({ ui: { column: 1 } }),
+    state: joi
+        .string()
+        .required()
+        .label('State')
+        .description('As `ps` has it: R, S, D, Z, …')
+        .meta({ ui: { column: 6 } }),
+    user: joi
+        .string()
+        .allow(null)
+        .required()
+        .label('Account')
+        .meta({ ui: { column: 3 } }),
     cpu: joi
         .number()
         .allow(null)
         .required()
-        .description('Percent of one processor since the list before; null without one'),
-    memory: joi.number().required().description('Bytes held in memory'),
-    memoryPercent: joi.number().allow(null).required(),
-    threads: joi.number().integer().required(),
-    startedAt: joi.string().isoDate().allow(null).required(),
+        .label('Processor')
+        .unit('percent')
+        .description('Of one processor, since the list before; null without one')
+        .meta({ ui: { column: 4 } }),
+    memory: joi
+        .number()
+        .required()
+        .label('Memory')
+        .unit('byte')
+        .meta({ ui: { column: 5 } }),
+    memoryPercent: joi.number().allow(null).required().label('Share of memory').unit('percent'),
+    threads: joi.number().integer().required().label('Threads'),
+    startedAt: joi.string().isoDate().allow(null).required().label('Started'),
     command: joi
         .string()
         .allow(null)
         .required()
+        .label('Command')
         .description('The command line; null without the permission `commands`, and for what has none')
 });
 
@@ -48,9 +77,21 @@ export function registerProcessRoutes(ctx: Ctx, { processes }: Services): void {
             'Command lines can hold secrets: they are shown to holders of the permission `commands` only. How much processor time a process uses is measured from one list to the next, if that is not more than two minutes.',
         validate: {
             query: joi.object({
-                sort: joi.valid('cpu', 'memory', 'pid').default('cpu'),
-                limit: joi.number().integer().min(1).max(1_000).default(50),
-                q: joi.string().min(1).max(100).description('A part of the name, or the user')
+                sort: joi.valid('cpu', 'memory', 'pid').default('cpu').label('Largest first by'),
+                limit: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .max(1_000)
+                    .default(50)
+                    .label('Processes')
+                    .description('Most processes listed'),
+                q: joi
+                    .string()
+                    .min(1)
+                    .max(100)
+                    .label('Name or account')
+                    .description('A part of the name, or the whole name of the account')
             })
         },
         async handler({ query, actor }) {

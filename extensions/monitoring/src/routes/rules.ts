@@ -5,7 +5,15 @@ import { changedRule, newRule, ruleSchema } from '../alerts/schema.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
-const params = joi.object({ id: joi.number().integer().min(1).required() });
+const params = joi.object({
+    id: joi
+        .number()
+        .integer()
+        .min(1)
+        .required()
+        .label('Rule')
+        .meta({ ui: { ref: 'monitoring.rules' } })
+});
 
 /** Declares `/rules` and `/rules/{id}`. */
 export function registerRuleRoutes(ctx: Ctx, { monitor }: Services): void {

@@ -1,103 +1,122 @@
 /** One sample as answers have it: values of now, and rates of counters. An unknown value is null, never zero. */
 import { joi, type Value } from '@portico/sdk';
 
-const number = joi.number().required();
-const known = joi.number().allow(null).required();
-const text = joi.string().allow('').required();
+const number = (label: string) => joi.number().required().label(label);
+const known = (label: string) => joi.number().allow(null).required().label(label);
+const percent = (label: string) => known(label).unit('percent');
+const text = (label: string) => joi.string().allow('').required().label(label);
 
 const io = {
-    readBytesPerSecond: known,
-    writeBytesPerSecond: known,
-    readsPerSecond: known,
-    writesPerSecond: known,
-    utilisation: known.description('Percent of the time during which a request was under way')
+    readBytesPerSecond: known('Bytes read per second'),
+    writeBytesPerSecond: known('Bytes written per second'),
+    readsPerSecond: known('Reads per second'),
+    writesPerSecond: known('Writes per second'),
+    utilisation: percent('Busy').description('Share of the time during which a request was under way')
 };
 
 const cpuSchema = joi.object({
-    cores: number,
-    usage: known,
-    user: known,
-    system: known,
-    iowait: known,
-    steal: known,
+    cores: number('Processors'),
+    usage: percent('In use'),
+    user: percent('Programs'),
+    system: percent('Kernel'),
+    iowait: percent('Waiting for disks'),
+    steal: percent('Taken by other guests').description(
+        'Time that the host of this virtual machine gave to others'
+    ),
     perCore: joi
         .array()
-        .items(joi.object({ core: joi.string().required(), usage: known }))
+        .items(joi.object({ core: joi.string().required().label('Processor'), usage: percent('In use') }))
         .required()
+        .label('Each processor')
 });
 
 const diskSchema = joi.object({
-    mount: text,
-    source: text,
-    type: text,
-    readOnly: joi.boolean().required(),
-    device: joi.string().allow(null).required(),
-    total: known,
-    used: known,
-    available: known,
-    usedPercent: known,
-    inodes: known,
-    inodesUsed: known,
-    inodesUsedPercent: known,
+    mount: text('Mounted at'),
+    source: text('Source'),
+    type: text('File system'),
+    readOnly: joi.boolean().required().label('Read only'),
+    device: joi.string().allow(null).required().label('Device'),
+    total: known('Size').unit('byte'),
+    used: known('Used').unit('byte'),
+    available: known('Free').unit('byte'),
+    usedPercent: percent('Share used'),
+    inodes: known('Inodes'),
+    inodesUsed: known('Inodes used'),
+    inodesUsedPercent: percent('Share of inodes used'),
     ...io
 });
-const deviceSchema = joi.object({ name: text, ...io });
+const deviceSchema = joi.object({ name: text('Device'), ...io });
 const interfaceSchema = joi.object({
-    name: text,
-    rxBytesPerSecond: known,
-    txBytesPerSecond: known,
-    rxPacketsPerSecond: known,
-    txPacketsPerSecond: known,
-    rxErrorsPerSecond: known,
-    txErrorsPerSecond: known,
-    rxDroppedPerSecond: known,
-    txDroppedPerSecond: known
+    name: text('Interface'),
+    rxBytesPerSecond: known('Bytes received per second'),
+    txBytesPerSecond: known('Bytes sent per second'),
+    rxPacketsPerSecond: known('Packets received per second'),
+    txPacketsPerSecond: known('Packets sent per second'),
+    rxErrorsPerSecond: known('Receive errors per second'),
+    txErrorsPerSecond: known('Send errors per second'),
+    rxDroppedPerSecond: known('Received and dropped per second'),
+    txDroppedPerSecond: known('Dropped before sending per second')
 });
 const containerSchema = joi.object({
-    id: text,
-    name: text,
-    runtime: text,
-    cpu: known.description('Percent of one processor'),
-    memory: known,
-    memoryLimit: known,
-    memoryPercent: known.description('Of the limit; without one, of the machine'),
-    readBytesPerSecond: known,
-    writeBytesPerSecond: known,
-    processes: known
+    id: text('Id'),
+    name: text('Name'),
+    runtime: text('Engine'),
+    cpu: percent('Processor').description('Of one processor'),
+    memory: known('Memory').unit('byte'),
+    memoryLimit: known('Memory limit').unit('byte'),
+    memoryPercent: percent('Share of memory').description('Of the limit; without one, of the machine'),
+    readBytesPerSecond: known('Bytes read per second'),
+    writeBytesPerSecond: known('Bytes written per second'),
+    processes: known('Processes')
 });
 
 /** The shape of a sample, in bytes, percent and seconds. */
 export const sampleSchema = joi.object({
-    at: joi.string().isoDate().required(),
-    intervalSeconds: known.description('Since the sample before; rates are averages over it'),
-    uptimeSeconds: known,
-    cpu: cpuSchema.allow(null).required(),
+    at: joi.string().isoDate().required().label('Taken'),
+    intervalSeconds: known('Interval')
+        .unit('second')
+        .description('Since the sample before; rates are averages over it'),
+    uptimeSeconds: known('Up for').unit('second'),
+    cpu: cpuSchema.allow(null).required().label('Processors'),
     load: joi
         .object({
-            one: number,
-            five: number,
-            fifteen: number,
-            perCore: known.description("The five minutes' load for each processor")
+            one: number('Over 1 minute'),
+            five: number('Over 5 minutes'),
+            fifteen: number('Over 15 minutes'),
+            perCore: known('For each processor').description("The five minutes' load for each processor")
         })
         .allow(null)
-        .required(),
+        .required()
+        .label('Load'),
     memory: joi
         .object({
-            total: number,
-            used: number,
-            available: number,
-            cached: number,
-            buffers: number,
-            usedPercent: known
+            total: number('Size').unit('byte'),
+            used: number('Used').unit('byte'),
+            available: number('Available').unit('byte'),
+            cached: number('Cached files').unit('byte'),
+            buffers: number('Buffers').unit('byte'),
+            usedPercent: percent('Share used')
         })
         .allow(null)
-        .required(),
-    swap: joi.object({ total: number, used: number, usedPercent: known }).allow(null).required(),
-    processes: joi.object({ running: known, blocked: known, tasks: known }).required(),
-    disks: joi.array().items(diskSchema).required(),
-    devices: joi.array().items(deviceSchema).required(),
-    interfaces: joi.array().items(interfaceSchema).required(),
-    containers: joi.array().items(containerSchema).required()
+        .required()
+        .label('Memory'),
+    swap: joi
+        .object({
+            total: number('Size').unit('byte'),
+            used: number('Used').unit('byte'),
+            usedPercent: percent('Share used')
+        })
+        .allow(null)
+        .required()
+        .label('Swap'),
+    processes: joi
+        .object({ running: known('Running'), blocked: known('Waiting for disks'), tasks: known('Threads') })
+        .required()
+        .label('Processes'),
+    disks: joi.array().items(diskSchema).required().label('Disks'),
+    devices: joi.array().items(deviceSchema).required().label('Devices'),
+    interfaces: joi.array().items(interfaceSchema).required().label('Network interfaces'),
+    containers: joi.array().items(containerSchema).required().label('Containers')
 });
 
 /** A sample. */

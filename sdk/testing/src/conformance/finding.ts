@@ -1,7 +1,8 @@
 /** What the conformance suite finds: where, what, and how to mend it. */
 
 /** What is looked at, in this order. */
-export type Rule = 'package' | 'manifest' | 'import' | 'start' | 'routes' | 'readme' | 'cycles' | 'threads';
+export type Rule =
+    'package' | 'manifest' | 'import' | 'start' | 'routes' | 'labels' | 'readme' | 'cycles' | 'threads';
 
 /** One thing that a plugin does not keep to. */
 export interface Finding {

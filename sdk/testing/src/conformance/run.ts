@@ -11,6 +11,7 @@ import type { PluginFailure, TestHostOptions } from '../options.ts';
 import { packageFolder, readTestPackage } from '../package.ts';
 import { checkCycles } from './cycles.ts';
 import { errorOf, type Finding, type Rule, warningOf } from './finding.ts';
+import { checkLabels } from './labels.ts';
 import { importPlugin, judgeManifest, readPackageJson } from './load.ts';
 import { checkPackage } from './package.ts';
 import { checkReadme } from './readme.ts';
@@ -147,7 +148,9 @@ class Suite {
         this.#note('routes', ...routes.flatMap(checkRoute));
         // Every schema of joi describes itself; the SDK's type of a schema does not say so.
         const schema = definition.settings as { describe?(): { keys?: object } } | null;
-        const settings = Object.keys(schema?.describe?.().keys ?? {});
+        const described = schema?.describe?.();
+        this.#note('labels', ...checkLabels(routes, described));
+        const settings = Object.keys(described?.keys ?? {});
         const readme = await readFile(join(this.#folder, 'README.md'), 'utf8').catch(() => null);
         this.#note(
             'readme',

@@ -109,6 +109,7 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
                 'import',
                 'start',
                 'routes',
+                'labels',
                 'readme',
                 'cycles',
                 'threads'

@@ -44,6 +44,7 @@ describe('runConformance', { timeout: 120_000 }, () => {
         change: {
             readonly package?: object;
             readonly setup?: string;
+            readonly settings?: string;
             readonly head?: string;
             readonly readme?: string;
             readonly conformance?: object;
@@ -55,10 +56,12 @@ describe('runConformance', { timeout: 120_000 }, () => {
         const {
             package: packageJson,
             setup,
+            settings,
             head,
             readme,
             conformance
         } = { ...sound, ...change, package: { ...sound.package, ...change.package } } as typeof sound & {
+            readonly settings?: string;
             readonly conformance?: object;
         };
         mkdirSync(folder);
@@ -66,7 +69,7 @@ describe('runConformance', { timeout: 120_000 }, () => {
         writeFileSync(join(folder, 'README.md'), readme);
         writeFileSync(
             join(folder, 'index.js'),
-            `import { definePlugin, joi } from '@portico/sdk';\n${head}\nexport default definePlugin({ settings: joi.object({ greeting: joi.string(), token: joi.secret()${conformance === undefined ? '' : '.required()'} }), setup(ctx) { ${setup} } });\n`
+            `import { definePlugin, joi } from '@portico/sdk';\n${head}\nexport default definePlugin({ settings: ${settings ?? `joi.object({ greeting: joi.string().label('Greeting'), token: joi.secret()${conformance === undefined ? '' : '.required()'}.label('Token') })`}, setup(ctx) { ${setup} } });\n`
         );
         if (conformance !== undefined) {
             writeFileSync(join(folder, 'conformance.json'), JSON.stringify(conformance));
@@ -84,7 +87,17 @@ describe('runConformance', { timeout: 120_000 }, () => {
         const report = await check({}, { cycles: 100 });
         expect(report).to.equal({
             plugin: 'try',
-            checked: ['package', 'manifest', 'import', 'start', 'routes', 'readme', 'cycles', 'threads'],
+            checked: [
+                'package',
+                'manifest',
+                'import',
+                'start',
+                'routes',
+                'labels',
+                'readme',
+                'cycles',
+                'threads'
+            ],
             findings: [],
             passed: true
         });
@@ -129,7 +142,7 @@ describe('runConformance', { timeout: 120_000 }, () => {
 
     it('finds what does not start, and takes settings from conformance.json', async () => {
         expect(await found({ setup: "throw new Error('no');" })).to.equal(['start: SETUP_FAILED: no']);
-        expect(await found({ conformance: {} })).to.equal(['start: SETTINGS_REQUIRED: token is required']);
+        expect(await found({ conformance: {} })).to.equal(['start: SETTINGS_REQUIRED: Token is required']);
         expect(await found({ conformance: { settings: { token: 'x' } } })).to.equal([]);
     });
 
@@ -139,6 +152,33 @@ describe('runConformance', { timeout: 120_000 }, () => {
                 setup: "ctx.route({ method: 'GET', path: '/x', access: 'read', handler: () => 1 });"
             })
         ).to.equal(['routes: It has no summary', 'routes: It does not say what it answers']);
+    });
+
+    it('warns of settings and of fields of requests that have no label, and passes', async () => {
+        const { findings, passed } = await check({
+            settings:
+                "joi.object({ bare: joi.string(), places: joi.array().label('Places').items(joi.object({ path: joi.string(), kind: joi.string().label('Kind') })) })",
+            setup: `${sound.setup}
+            ctx.route({ method: 'PUT', path: '/things/{id}', id: 'change', access: 'write', summary: 'Change', returns: joi.any(), validate: {
+                params: joi.object({ id: joi.number() }),
+                query: joi.object({ told: joi.boolean().label('Told') }),
+                payload: joi.object({
+                    version: joi.readOnly(joi.number()),
+                    kind: joi.valid('thing'),
+                    key: joi.string().meta({ ui: { widget: 'hidden' } }),
+                    either: joi.alternatives(joi.string(), joi.object({ or: joi.string() })).label('Either'),
+                    any: joi.record(joi.object({ value: joi.string() })).label('Any')
+                })
+            }, handler: () => null });
+            ctx.route({ method: 'POST', path: '/unseen', access: 'write', summary: 'Unseen', returns: joi.any(), ui: { role: 'hidden' }, validate: { payload: joi.object({ bare: joi.string() }) }, handler: () => null });`
+        });
+        expect(
+            findings.map(({ rule, level, where, message }) => `${level} ${rule} ${where}: ${message}`)
+        ).to.equal([
+            'warning labels PUT /things/{id} (change): Without a label: id, either.or, any.*.value',
+            'warning labels settings: Without a label: bare, places.*.path'
+        ]);
+        expect(passed).to.equal(true);
     });
 
     it('finds tables of the README that the code does not bear out', async () => {
