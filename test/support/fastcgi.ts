@@ -3,12 +3,18 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 export interface TestResponder {
     readonly address: string;
+    /** How many have arrived as a whole. */
+    requests(): number;
     close(): Promise<void>;
 }
 
-/** Answers the request's parameters and body as JSON; `QUERY_STRING` `status=404` makes that the status. */
-export const startFastcgi = async (): Promise<TestResponder> => {
+/**
+ * Answers the request's parameters and body as JSON, with its own name as `RESPONDER`. In the query string, `status=404` makes that the
+ * status, and `waitMs=500` holds the answer back.
+ */
+export const startFastcgi = async (name = ''): Promise<TestResponder> => {
     const open = new Set<Socket>();
+    let requests = 0;
     const server = createServer((socket) => {
         open.add(socket);
         socket.once('close', () => open.delete(socket));
@@ -34,17 +40,24 @@ export const startFastcgi = async (): Promise<TestResponder> => {
                 } else if (type === 5 && length > 0) {
                     body = Buffer.concat([body, content]);
                 } else if (type === 5) {
+                    requests += 1;
                     const pairs = Object.fromEntries(readPairs(parameters));
-                    const status = /status=(\d+)/.exec(pairs['QUERY_STRING'] ?? '')?.[1] ?? '200';
+                    const asked = (key: string): string | undefined =>
+                        new RegExp(`${key}=(\\d+)`).exec(pairs['QUERY_STRING'] ?? '')?.[1];
+                    const told = JSON.stringify({ ...pairs, RESPONDER: name, body: body.toString() });
                     const text = Buffer.from(
-                        `Status: ${status}\r\nContent-Type: application/json\r\n\r\n${JSON.stringify({ ...pairs, body: body.toString() })}`
+                        `Status: ${asked('status') ?? '200'}\r\nContent-Type: application/json\r\n\r\n${told}`
                     );
-                    socket.end(
-                        Buffer.concat([
-                            record(6, id, text),
-                            record(6, id, Buffer.alloc(0)),
-                            record(3, id, Buffer.alloc(8))
-                        ])
+                    setTimeout(
+                        () =>
+                            socket.end(
+                                Buffer.concat([
+                                    record(6, id, text),
+                                    record(6, id, Buffer.alloc(0)),
+                                    record(3, id, Buffer.alloc(8))
+                                ])
+                            ),
+                        Number(asked('waitMs') ?? 0)
                     );
                 }
             }
@@ -53,6 +66,7 @@ export const startFastcgi = async (): Promise<TestResponder> => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return {
         address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+        requests: () => requests,
         close: async () => {
             open.forEach((socket) => socket.destroy());
             await new Promise<void>((resolve) => server.close(() => resolve()));

@@ -11,7 +11,7 @@ export type SslMode = 'auto' | 'internal' | 'certificate';
 /** One address a proxy sends to. `address` is `host:port`, optionally with `http://`, `https://` or `h2c://`, or `unix/<absolute path>`. */
 export interface Upstream {
     readonly address: string;
-    /** Share of the traffic under the policy `weighted`; 1 to 1,000. */
+    /** Share of the traffic, for a proxy only under the policy `weighted`; 1 to 1,000. */
     readonly weight: number;
 }
 
@@ -94,6 +94,15 @@ export interface ErrorPage {
     readonly body: string;
 }
 
+/** The scripts of a site. It has either `fastcgi` or `upstreams`; each address is `host:port` or `unix/<absolute path>`. */
+export interface PhpContent {
+    readonly root: string;
+    readonly fastcgi?: string;
+    /** Requests are spread over these by their weights. At least one. */
+    readonly upstreams?: readonly Upstream[];
+    readonly index: readonly string[];
+}
+
 /** One site, immutable. */
 export interface Site {
     /** The host's id. */
@@ -137,12 +146,7 @@ export interface Site {
         readonly index: readonly string[];
         readonly spaFallback: boolean;
     } | null;
-    /** `fastcgi` is `host:port` or `unix/<absolute path>`. */
-    readonly php: {
-        readonly root: string;
-        readonly fastcgi: string;
-        readonly index: readonly string[];
-    } | null;
+    readonly php: PhpContent | null;
     /** Engine-native handlers, put before the site's own handler. */
     readonly advanced: readonly Readonly<Record<string, unknown>>[];
 }

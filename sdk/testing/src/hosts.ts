@@ -74,12 +74,17 @@ export class TestHosts {
         },
         upstreams: async () =>
             this.hosts
-                .flatMap(({ upstream, upstreams }) => [
-                    upstream,
-                    ...((upstreams ?? []) as readonly { readonly address: string }[]).map(
-                        ({ address }) => address
-                    )
-                ])
+                .flatMap(({ upstream, ...fields }) => {
+                    const { fastcgi = null, ...php } = (fields['php'] ?? {}) as Balanced & {
+                        readonly fastcgi?: string;
+                    };
+                    const { upstreams = [] } = fields as Balanced;
+                    return [
+                        upstream,
+                        fastcgi,
+                        ...[...upstreams, ...(php.upstreams ?? [])].map(({ address }) => address)
+                    ];
+                })
                 .flatMap((address) =>
                     address === null
                         ? []
@@ -135,6 +140,10 @@ export class TestHosts {
         this.#revision += 1;
         return host;
     }
+}
+
+interface Balanced {
+    readonly upstreams?: readonly { readonly address: string }[];
 }
 
 /** What reaches the machine's own services needs a permission of its own. @throws FORBIDDEN 40300 */

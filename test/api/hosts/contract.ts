@@ -498,6 +498,60 @@ describe('types', () => {
         await responder.close();
     });
 
+    it('php: several FastCGI servers by weight, instead of one', async () => {
+        const [own, other] = await Promise.all([startFastcgi('own'), startFastcgi('other')]);
+        const upstreams = [{ address: own.address, weight: 3 }, { address: other.address }];
+        const { domain, path, answer } = await make({ type: 'php', php: { root: folder, upstreams } });
+        expect(answer.data.php).to.equal({
+            root: folder,
+            upstreams: [
+                { address: own.address, weight: 3 },
+                { address: other.address, weight: 1 }
+            ],
+            index: ['index.php']
+        });
+        const respondersOf = async (count: number): Promise<string[]> => {
+            const names: string[] = [];
+            while (names.length < count) {
+                const { body } = await panel.visit(domain, '/index.php');
+                names.push((JSON.parse(body) as { RESPONDER: string }).RESPONDER);
+            }
+            return names.sort();
+        };
+        expect(await respondersOf(8)).to.equal([...Array<string>(6).fill('own'), 'other', 'other'].sort());
+        const same = await panel.client.put(path, answer.data);
+        expect([same.status, same.data.php, same.headers['x-engine-reload']], same.text).to.equal([
+            200,
+            answer.data.php,
+            'false'
+        ]);
+
+        const put = (php: object): Promise<Answer> =>
+            panel.client.put(path, { php: { root: folder, ...php } });
+        for (const [php, fault] of [
+            [{}, 'php'],
+            [{ fastcgi: own.address, upstreams }, 'php'],
+            [{ upstreams: [] }, 'php.upstreams'],
+            [{ upstreams: [{ address: own.address, weight: 0 }] }, 'php.upstreams.0.weight'],
+            [{ upstreams: [{ address: own.address, weight: 1001 }] }, 'php.upstreams.0.weight'],
+            [{ upstreams: [{ address: own.address }, { address: own.address }] }, 'php.upstreams.1.address'],
+            [{ upstreams: [{ address: `http://${own.address}` }] }, 'php.upstreams.0.address'],
+            [{ upstreams: [{ address: '{env.HOME}:1' }] }, 'php.upstreams.0.address'],
+            [
+                { upstreams: [{ address: own.address }, { address: `127.0.0.1:${panel.httpPort}` }] },
+                'php.upstreams.1.address'
+            ]
+        ] as const) {
+            await refused(php, fault, put(php));
+        }
+        expect((await panel.client.get(path)).data.php).to.equal(answer.data.php);
+
+        const single = await put({ fastcgi: other.address });
+        expect(single.data.php).to.equal({ root: folder, fastcgi: other.address, index: ['index.php'] });
+        expect(await respondersOf(3)).to.equal(['other', 'other', 'other']);
+        await Promise.all([own.close(), other.close()]);
+    });
+
     it('have only their own fields, and lose them when they change', async () => {
         await refused({ redirect: { to: 'https://x.example' } }, 'redirect');
         await refused({ static: { root: folder } }, 'static');

@@ -137,6 +137,13 @@ async function fill({ client }: TestPanel): Promise<void> {
     );
     await made(
         client.post('/api/hosts', {
+            domain: 'php.test',
+            type: 'php',
+            php: { root, upstreams: [{ address: '127.0.0.1:9', weight: 9 }, { address: '127.0.0.1:10' }] }
+        })
+    );
+    await made(
+        client.post('/api/hosts', {
             domain: 'native.test',
             upstream: upstream.address,
             advanced: [{ handler: 'headers', response: { set: { 'X-Native': ['yes'] } } }],
@@ -371,7 +378,7 @@ describe('POST /api/import-export/import', () => {
             });
             expect([dry.status, dry.data?.sections?.hosts?.create ?? dry.text]).to.equal([
                 200,
-                ['full.test', 'shop.secure.test', 'old.test', 'files.test', 'native.test']
+                ['full.test', 'shop.secure.test', 'old.test', 'files.test', 'php.test', 'native.test']
             ]);
             expect((await target.client.get('/api/hosts')).data).to.equal([]);
             const { state, result, error } = await ended(
@@ -776,6 +783,10 @@ describe('POST /api/import-export/import', () => {
                 }
                 reverse_proxy ${upstream.address}
             }
+            http://php.caddy.test {
+                root * /srv/php
+                php_fastcgi 127.0.0.1:9 127.0.0.1:10
+            }
             :18999 {
                 respond "x"
             }`;
@@ -789,7 +800,8 @@ describe('POST /api/import-export/import', () => {
             'one.caddy.test',
             'two.caddy.test',
             'odd.caddy.test',
-            'auth.caddy.test'
+            'auth.caddy.test',
+            'php.caddy.test'
         ]);
         expect(result.sections.hosts.notes).to.equal([
             {
@@ -807,6 +819,13 @@ describe('POST /api/import-export/import', () => {
         const {
             data: [one]
         } = await source.client.get('/api/hosts?q=one.caddy.test');
+        const {
+            data: [php]
+        } = await source.client.get('/api/hosts?q=php.caddy.test');
+        expect(php.php.upstreams).to.equal([
+            { address: '127.0.0.1:9', weight: 1 },
+            { address: '127.0.0.1:10', weight: 1 }
+        ]);
         expect([one.ssl, one.upstream, one.locations]).to.equal([
             false,
             upstream.address,

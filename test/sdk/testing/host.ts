@@ -531,6 +531,11 @@ describe('createTestHost', () => {
             const taken = await ctx.hosts
                 .create({ domain: 'theirs.example' })
                 .catch((error: { code: number }) => error.code);
+            const php = await ctx.hosts.create({
+                domain: 'php.example',
+                type: 'php',
+                php: { root: '/srv/php', upstreams: [{ address: '127.0.0.1:3' }, { address: '127.0.0.1:4' }] }
+            });
             const foreign = await ctx.hosts.remove(1).catch((error: { code: number }) => error.code);
             return {
                 upstream: changed.host.upstream,
@@ -539,27 +544,34 @@ describe('createTestHost', () => {
                 stale,
                 taken,
                 foreign,
-                upstreams: await ctx.hosts.upstreams(made.host.id)
+                upstreams: await ctx.hosts.upstreams(made.host.id),
+                responders: (await ctx.hosts.upstreams(php.host.id)).map(({ address }) => address)
             };
         });
-        await hosting(definition, { manifest: { capabilities: { hosts: 'own' } } }, async (host) => {
-            host.hosts.addHost({ domain: 'theirs.example' });
-            const { code } = await host.as({ permissions: ['write'] }).post('/do', {});
-            expect(code).to.equal(40300);
-            expect(await done(host)).to.equal({
-                upstream: '127.0.0.1:2',
-                version: 2,
-                seen: 1,
-                stale: 41200,
-                taken: 40900,
-                foreign: 40400,
-                upstreams: [{ address: '127.0.0.1:2', requests: 0, healthy: true }]
-            });
-            expect(host.hosts.hosts.map(({ domain, owner }) => [domain, owner])).to.equal([
-                ['theirs.example', null],
-                ['new.example', 'test']
-            ]);
-        });
+        await hosting(
+            definition,
+            { manifest: { capabilities: { hosts: 'own', files: ['/srv/php'] } } },
+            async (host) => {
+                host.hosts.addHost({ domain: 'theirs.example' });
+                const { code } = await host.as({ permissions: ['write'] }).post('/do', {});
+                expect(code).to.equal(40300);
+                expect(await done(host)).to.equal({
+                    upstream: '127.0.0.1:2',
+                    version: 2,
+                    seen: 2,
+                    stale: 41200,
+                    taken: 40900,
+                    foreign: 40400,
+                    upstreams: [{ address: '127.0.0.1:2', requests: 0, healthy: true }],
+                    responders: ['127.0.0.1:3', '127.0.0.1:4']
+                });
+                expect(host.hosts.hosts.map(({ domain, owner }) => [domain, owner])).to.equal([
+                    ['theirs.example', null],
+                    ['new.example', 'test'],
+                    ['php.example', 'test']
+                ]);
+            }
+        );
     });
 
     it('runs hooks: taps, published ones, and collecting', async () => {

@@ -61,9 +61,12 @@ const upstreamTexts = (site: Site, refuse: Refuse): void => {
     site.locations.forEach((location, index) => {
         check(location.upstream, `locations.${index}.upstream`);
     });
-    if (site.php !== null) {
+    if (site.php?.fastcgi !== undefined) {
         check(site.php.fastcgi, 'php.fastcgi');
     }
+    site.php?.upstreams?.forEach(({ address }, index) => {
+        check(address, `php.upstreams.${index}.address`);
+    });
 };
 
 const headerTexts = (site: Site, refuse: Refuse): void => {

@@ -1,5 +1,6 @@
 /** Shows a host as the API answers it: everything that was set, but never a password or its hash. */
 import type { HostRow, HostState } from '../../engine/change.ts';
+import type { PhpContent } from '../../engine/site.ts';
 import type { HostView } from './schema/view.ts';
 
 /** The part of a view that is stored. `state` and `stateMessage` depend on the engine and are added later. */
@@ -51,7 +52,7 @@ export function storedView(row: HostRow): Omit<HostView, 'state' | 'stateMessage
         errorPages: [...site.errorPages],
         redirect: site.redirect,
         static: site.static === null ? null : { ...site.static, index: [...site.static.index] },
-        php: site.php === null ? null : { ...site.php, index: [...site.php.index] },
+        php: site.php === null ? null : phpView(site.php),
         advanced: [...site.advanced],
         tags: [...row.tags],
         notes: row.notes,
@@ -59,6 +60,15 @@ export function storedView(row: HostRow): Omit<HostView, 'state' | 'stateMessage
         version: row.version,
         createdAt: row.createdAt.toISOString(),
         updatedAt: row.updatedAt.toISOString()
+    };
+}
+
+function phpView({ root, fastcgi, upstreams, index }: PhpContent): HostView['php'] {
+    return {
+        root,
+        ...(fastcgi !== undefined && { fastcgi }),
+        ...(upstreams !== undefined && { upstreams: [...upstreams] }),
+        index: [...index]
     };
 }
 

@@ -117,6 +117,19 @@ describe('unsupportedPlaceholders', () => {
         ]);
         expect(
             paths({
+                type: 'php',
+                php: {
+                    root: '/srv',
+                    upstreams: [
+                        { address: 'php:9000', weight: 1 },
+                        { address: '{env.X}:80', weight: 1 }
+                    ],
+                    index: []
+                }
+            })
+        ).to.equal(['php.upstreams.1.address']);
+        expect(
+            paths({
                 cors: {
                     origins: ['https://*.a.test'],
                     methods: [],

@@ -550,6 +550,11 @@ describe('hosts:unsafe', () => {
             proxy('a.test', { advanced: [{ handler: 'headers' }] }),
             { domain: 'a.test', type: 'static', static: { root: root() } },
             { domain: 'a.test', type: 'php', php: { root: root(), fastcgi: '10.0.0.1:9000' } },
+            {
+                domain: 'a.test',
+                type: 'php',
+                php: { root: root(), upstreams: [{ address: '10.0.0.1:9000' }] }
+            },
             { domain: 'a.test', upstream: 'unix//run/app.sock' },
             proxy('a.test', { locations: [{ path: '/a', upstream: 'unix//run/app.sock' }] }),
             proxy('a.test', { headers: { request: [{ op: 'set', name: 'hOST', value: 'b.test' }] } })
@@ -590,6 +595,16 @@ describe('hosts:unsafe', () => {
         }
         expect((await refused(kit.hosts.clone(1, 'b.test', operator()))).code).to.equal(40300);
         expect(kit.hosts.get(1).version).to.equal(3);
+
+        const php = (weight: number): HostChange => ({
+            php: {
+                root: root(),
+                upstreams: [{ address: '10.0.0.1:9000' }, { address: '10.0.0.2:9000', weight }]
+            }
+        });
+        const { id } = await create({ domain: 'php.test', type: 'php', ...php(1) });
+        await kit.hosts.update(id, { notes: 'mine', ...php(1) }, operator());
+        expect((await refused(kit.hosts.update(id, php(2), operator()))).code).to.equal(40300);
     });
 
     it("does not open the panel's and the engine's own places to anybody", async () => {
@@ -615,6 +630,20 @@ describe('hosts:unsafe', () => {
                     php: { root: root(), fastcgi: `unix/${kit.folders.adminSocket}` }
                 },
                 'php.fastcgi'
+            ],
+            [
+                {
+                    domain: 'a.test',
+                    type: 'php',
+                    php: {
+                        root: root(),
+                        upstreams: [
+                            { address: 'unix//run/php.sock' },
+                            { address: `unix/${kit.folders.adminSocket}` }
+                        ]
+                    }
+                },
+                'php.upstreams.1.address'
             ],
             [{ domain: 'a.test', upstream: `unix/${kit.folders.adminSocket}` }, 'upstreams.0.address'],
             [{ domain: 'a.test', upstream: `unix/${link}/admin/admin.sock` }, 'upstreams.0.address'],

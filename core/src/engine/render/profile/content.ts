@@ -1,9 +1,12 @@
+import type { LoadBalancing } from '../../site.ts';
 import type { CompileContext, Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
 import { headerOperations } from './headers.ts';
 import type { Behaviour } from './profile.ts';
-import { errorResponses, locationProxy, siteProxy, timeoutFields } from './proxy.ts';
-import { upstreamAddress } from './upstream.ts';
+import { errorResponses, locationProxy, siteProxy, spread, timeoutFields } from './proxy.ts';
+
+/** How requests are spread over several FastCGI servers. */
+const byWeight: LoadBalancing = { policy: 'weighted', key: null, retries: 0, tryDurationSeconds: 0 };
 
 /** The site's own handlers by its type, locations first. */
 export const contentRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part[] => {
@@ -137,6 +140,7 @@ const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part
     const request = headerOperations(behaviour.headers.request);
     const path = '{http.request.uri.path}';
     const split = { split_path: ['.php'] };
+    const { fastcgi, upstreams = [] } = behaviour.php;
     return [
         {
             // Without the final slash of a folder, all relative addresses in its page would be wrong.
@@ -169,7 +173,11 @@ const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part
             handle: [
                 {
                     handler: 'reverse_proxy',
-                    upstreams: [{ dial: literal(upstreamAddress(behaviour.php.fastcgi).dial) }],
+                    ...spread(
+                        fastcgi === undefined ? upstreams : [{ address: fastcgi, weight: 1 }],
+                        upstreams.length > 1 ? byWeight : null,
+                        context
+                    ),
                     transport: { protocol: 'fastcgi', root, ...split, ...timeoutFields(behaviour.timeouts) },
                     // The header `Proxy` would reach the script as HTTP_PROXY, which many libraries use.
                     headers: {

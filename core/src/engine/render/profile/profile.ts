@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 import { canonicalize } from '../../../platform/canonical-json.ts';
 import { fitsEntry } from '../../files/table/entry.ts';
-import type { Site } from '../../site.ts';
+import type { PhpContent, Site } from '../../site.ts';
 import { parseUpstream } from './upstream.ts';
 
 /** A site's behaviour: the site without its names and state, with only the fields that its type has. */
@@ -87,14 +87,20 @@ export const behaviourOf = (site: Site): { readonly behaviour: Behaviour; readon
                 site.type === 'static' && site.static !== null
                     ? ordered(site.static, ['root', 'browse', 'index', 'spaFallback'])
                     : null,
-            php:
-                site.type === 'php' && site.php !== null
-                    ? ordered(site.php, ['root', 'fastcgi', 'index'])
-                    : null,
+            php: site.type === 'php' && site.php !== null ? phpContent(site.php) : null,
             advanced: site.advanced
         }
     };
 };
+
+const phpContent = ({ upstreams, ...php }: PhpContent): PhpContent =>
+    ordered(
+        {
+            ...php,
+            ...(upstreams && { upstreams: upstreams.map((each) => ordered(each, ['address', 'weight'])) })
+        },
+        ['root', 'fastcgi', 'upstreams', 'index']
+    );
 
 /** Short, the same on every machine, and practically unique among all profiles of a panel. */
 export const profileId = (behaviour: Behaviour): string => {

@@ -33,19 +33,25 @@ export const siteProxy = (behaviour: Behaviour, context: CompileContext): Part =
         );
     }
 
-    const addresses = behaviour.upstreams.map((upstream) => upstreamAddress(upstream.address));
-    const weighted = behaviour.loadBalancing?.policy === 'weighted';
-    const native = weighted && context.features.weightedRoundRobin;
-    const order = weighted && !native ? shares(behaviour.upstreams) : addresses.map((_, index) => index);
-    const upstreams = order.map((index) => ({ dial: literal(addresses[index]?.dial ?? '') }));
-    const selection = balancing(
-        behaviour.loadBalancing,
-        upstreams.length,
-        native ? behaviour.upstreams.map((upstream) => upstream.weight) : null
-    );
+    const [first] = behaviour.upstreams;
+    const scheme = first === undefined ? 'http' : upstreamAddress(first.address).scheme;
+    const { upstreams, ...selection } = spread(behaviour.upstreams, behaviour.loadBalancing, context);
+    return { ...proxy(behaviour, context, upstreams, scheme, selection), ...healthChecks(behaviour) };
+};
+
+/** The fields `upstreams` and, if there is a choice, `load_balancing` of a handler that sends to all of these. */
+export const spread = (
+    upstreams: readonly Upstream[],
+    settings: LoadBalancing | null,
+    { features }: CompileContext
+): { readonly upstreams: readonly Part[] } & Part => {
+    const weighted = settings?.policy === 'weighted';
+    const native = weighted && features.weightedRoundRobin;
+    const order = weighted && !native ? shares(upstreams) : upstreams.map((_, index) => index);
+    const dials = upstreams.map(({ address }) => literal(upstreamAddress(address).dial));
     return {
-        ...proxy(behaviour, context, upstreams, addresses[0]?.scheme ?? 'http', selection),
-        ...healthChecks(behaviour)
+        upstreams: order.map((index) => ({ dial: dials[index] })),
+        ...balancing(settings, order.length, native ? upstreams.map(({ weight }) => weight) : null)
     };
 };
 

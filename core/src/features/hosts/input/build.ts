@@ -10,7 +10,13 @@ import { buildErrorPages, buildRedirect, readAdvanced, readFolder, readIndexFile
 import { buildCors, buildOperations } from './headers.ts';
 import { merge, mergePlain } from './merge.ts';
 import { fastcgiAddress, type Faults, siteName } from './normalise.ts';
-import { buildHealthCheck, buildLoadBalancing, buildLocations, buildUpstreams } from './proxy.ts';
+import {
+    buildHealthCheck,
+    buildLoadBalancing,
+    buildLocations,
+    buildUpstreams,
+    buildWeighted
+} from './proxy.ts';
 import { buildTls } from './tls.ts';
 
 /** What a write makes of a host. */
@@ -126,7 +132,9 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
         })),
         php: merge(body.php, kept.php, null, (value) => ({
             root: readFolder(value.root ?? '', 'php.root', faults),
-            fastcgi: fastcgiAddress(value.fastcgi ?? '', 'php.fastcgi', faults)?.text ?? '',
+            ...(value.upstreams === undefined
+                ? { fastcgi: fastcgiAddress(value.fastcgi ?? '', 'php.fastcgi', faults)?.text ?? '' }
+                : { upstreams: buildWeighted(value.upstreams, 'php.upstreams', fastcgiAddress, faults) }),
             index: readIndexFiles(value.index ?? ['index.php'], 'php.index', faults)
         })),
         advanced: merge(body.advanced, kept.advanced, [], (value) => readAdvanced(value, faults))

@@ -22,15 +22,7 @@ export function buildUpstreams(
         }
         return body.upstreams !== undefined || body.upstream === null ? [] : kept.upstreams;
     }
-    const seen = new Set<string>();
-    const list = body.upstreams.map(({ address, weight }, at) => {
-        const parsed = upstreamAddress(address ?? '', `upstreams.${at}.address`, faults)?.text ?? '';
-        if (parsed !== '' && seen.has(parsed)) {
-            faults.add(`upstreams.${at}.address`, `upstreams.${at}.address is there twice`);
-        }
-        seen.add(parsed);
-        return { address: parsed, weight: weight ?? 1 };
-    });
+    const list = buildWeighted(body.upstreams, 'upstreams', upstreamAddress, faults);
     if (single !== null && list[0]?.address !== single.text) {
         faults.add(
             'upstream',
@@ -38,6 +30,25 @@ export function buildUpstreams(
         );
     }
     return list;
+}
+
+/** Addresses with their weights, each address once. */
+export function buildWeighted(
+    list: NonNullable<HostChange['upstreams']>,
+    path: string,
+    read: typeof upstreamAddress,
+    faults: Faults
+): Site['upstreams'] {
+    const seen = new Set<string>();
+    return list.map(({ address, weight }, at) => {
+        const own = `${path}.${at}.address`;
+        const parsed = read(address ?? '', own, faults)?.text ?? '';
+        if (parsed !== '' && seen.has(parsed)) {
+            faults.add(own, `${own} is there twice`);
+        }
+        seen.add(parsed);
+        return { address: parsed, weight: weight ?? 1 };
+    });
 }
 
 /** How an upstream is chosen. */

@@ -58,7 +58,12 @@ export function dialled(site: Site): readonly { readonly path: string; readonly 
         ...site.locations.flatMap(({ upstream }, at) =>
             found(`locations.${at}.upstream`, upstreamAddress(upstream, '', quiet))
         ),
-        ...found('php.fastcgi', site.php === null ? null : fastcgiAddress(site.php.fastcgi, '', quiet)),
+        ...(site.php?.fastcgi === undefined
+            ? []
+            : found('php.fastcgi', fastcgiAddress(site.php.fastcgi, '', quiet))),
+        ...(site.php?.upstreams ?? []).flatMap(({ address }, at) =>
+            found(`php.upstreams.${at}.address`, fastcgiAddress(address, '', quiet))
+        ),
         ...found(
             'access.forwardAuth.url',
             site.access.forwardAuth === null

@@ -1,7 +1,7 @@
 /** What a host answers by itself: redirects, files, scripts and error pages. */
 import { joi } from '@portico/sdk';
 
-import { bounds, path, text } from './parts.ts';
+import { bounds, path, text, weight } from './parts.ts';
 
 const index = () => joi.array().items(text(255)).max(bounds.indexFiles);
 
@@ -53,13 +53,25 @@ export const staticFiles = joi
 export const php = joi
     .object({
         root: path(4096).required().description('Absolute path of the folder with the scripts'),
-        fastcgi: text(300)
-            .required()
-            .description('`host:port` or `unix/` with the absolute path of a socket'),
+        fastcgi: text(300).description(
+            '`host:port` or `unix/` with the absolute path of a socket. Required without `php.upstreams`, and not allowed beside it'
+        ),
+        upstreams: joi
+            .array()
+            .items(
+                joi.object({
+                    address: text(300).required().description('As `php.fastcgi`'),
+                    weight: weight().description('Share of the requests, 1 to 1,000')
+                })
+            )
+            .min(1)
+            .max(bounds.upstreams)
+            .description('Several FastCGI servers, instead of `php.fastcgi`. Their weights always count'),
         index: index()
             .default(['index.php'])
             .description('Scripts that stand for their folder, the first that exists')
     })
+    .xor('fastcgi', 'upstreams')
     .allow(null)
     .default(null)
     .description('Required for `php`, and only there. Needs `hosts:unsafe`');

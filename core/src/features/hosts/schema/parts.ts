@@ -53,6 +53,8 @@ export const address = () =>
     text(300).description(
         '`host:port`, `http://…`, `https://…` or `h2c://…` of host and port, or `unix/` with the absolute path of a socket (needs `hosts:unsafe`)'
     );
+/** The share of one address among several. */
+export const weight = () => joi.number().integer().min(1).max(1000).default(1);
 /** A whole number of seconds. */
 export const seconds = (least: number, most: number) => joi.number().integer().min(least).max(most);
 /** A path of a URL or of the file system. */

@@ -1,7 +1,7 @@
 /** What a proxy sends where, and how it watches its upstreams. */
 import { joi } from '@portico/sdk';
 
-import { address, bounds, defaultKeys, path, policies, seconds, text } from './parts.ts';
+import { address, bounds, defaultKeys, path, policies, seconds, text, weight } from './parts.ts';
 
 /** Body field `upstreams`. */
 export const upstreams = joi
@@ -9,13 +9,7 @@ export const upstreams = joi
     .items(
         joi.object({
             address: address().required(),
-            weight: joi
-                .number()
-                .integer()
-                .min(1)
-                .max(1000)
-                .default(1)
-                .description('Share of the traffic under the policy `weighted`, 1 to 1,000')
+            weight: weight().description('Share of the traffic under the policy `weighted`, 1 to 1,000')
         })
     )
     .max(bounds.upstreams)

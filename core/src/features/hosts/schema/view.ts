@@ -15,10 +15,7 @@ export const hostView = joi.object({
     enabled: joi.boolean().required(),
     maintenance: joi.boolean().required(),
     upstream: joi.string().allow(null).required(),
-    upstreams: joi
-        .array()
-        .items(joi.object({ address: joi.string().required(), weight: joi.number().required() }))
-        .required(),
+    upstreams: readUpstreams().required(),
     ssl: joi.boolean().required(),
     sslMode: joi
         .string()
@@ -125,7 +122,8 @@ export const hostView = joi.object({
     php: joi
         .object({
             root: joi.string().required(),
-            fastcgi: joi.string().required(),
+            fastcgi: joi.string().description('Absent where `upstreams` was given'),
+            upstreams: readUpstreams().description('Absent where `fastcgi` was given'),
             index: joi.array().items(joi.string()).required()
         })
         .allow(null)
@@ -144,6 +142,12 @@ export const hostView = joi.object({
         .description('Whether the engine serves the host as it stands here'),
     stateMessage: joi.string().allow(null).required().description('Why it is `pending` or `error`')
 });
+
+function readUpstreams() {
+    return joi
+        .array()
+        .items(joi.object({ address: joi.string().required(), weight: joi.number().required() }));
+}
 
 function readOperations() {
     return joi

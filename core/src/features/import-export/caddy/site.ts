@@ -268,15 +268,19 @@ function takePhp(handler: Json, draft: Draft): void {
     }
     keys(handler, ['handler', 'transport', 'upstreams']);
     keys(record(handler['transport']), ['protocol', 'split_path', 'root']);
-    const [dial = '', ...others] = list(handler['upstreams']).map((upstream) =>
-        literal(record(upstream)['dial'])
-    );
+    const dials = list(handler['upstreams']).map((upstream) => literal(record(upstream)['dial']));
     const root = draft.root ?? record(handler['transport'])['root'];
-    if (handler['handler'] !== 'reverse_proxy' || others.length > 0 || typeof root !== 'string') {
+    if (handler['handler'] !== 'reverse_proxy' || dials.length === 0 || typeof root !== 'string') {
         throw new Foreign('it runs PHP in a way of its own');
     }
     draft.fields['type'] = 'php';
-    draft.fields['php'] = { root, fastcgi: dial, index: ['index.php'] };
+    draft.fields['php'] = {
+        root,
+        ...(dials.length === 1
+            ? { fastcgi: dials[0] }
+            : { upstreams: dials.map((address) => ({ address, weight: 1 })) }),
+        index: ['index.php']
+    };
     draft.done = true;
 }
 

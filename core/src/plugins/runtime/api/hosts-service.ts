@@ -80,7 +80,7 @@ export class PluginHosts {
         if (host === undefined) {
             throw fail.NOT_FOUND(null, { message: `There is no host ${id}` });
         }
-        const own = new Set(addressesOf(host).map(bare));
+        const own = new Set([...addressesOf(host), ...fastcgiAddressesOf(host)].map(bare));
         const states = (await this.#options.hosts.upstreams()).filter(({ address }) =>
             own.has(bare(address))
         );
@@ -278,6 +278,14 @@ function texts(value: unknown): readonly string[] {
 function addressesOf(host: Host): readonly (string | null)[] {
     const upstreams = (host['upstreams'] ?? []) as readonly { readonly address: string }[];
     return [host.upstream, ...upstreams.map(({ address }) => address)];
+}
+
+function fastcgiAddressesOf(host: Host): readonly string[] {
+    const { fastcgi = [], upstreams = [] } = (host['php'] ?? {}) as {
+        readonly fastcgi?: string;
+        readonly upstreams?: readonly { readonly address: string }[];
+    };
+    return [fastcgi, upstreams.map(({ address }) => address)].flat();
 }
 
 function isLoopback(address: string): boolean {

@@ -5,7 +5,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { Site } from '../../../../../core/src/engine/site.ts';
-import { type Ask, type Reply, startCaddy, type TestCaddy } from '../../../../support/caddy.ts';
+import { type Ask, type Reply, startCaddy, type TestCaddy, until } from '../../../../support/caddy.ts';
 import { startFastcgi, type TestResponder } from '../../../../support/fastcgi.ts';
 import { testSite } from '../../../../support/site.ts';
 
@@ -199,5 +199,75 @@ describe('a site without an upstream in a running engine', { timeout: 60_000 }, 
         expect([lost.status, lost.body]).to.equal([404, 'lost']);
         await serve({ type: 'php', php: { root, fastcgi: '127.0.0.1:1', index: [] } });
         expect((await ask('/')).status).to.equal(502);
+    });
+
+    it('spreads scripts over several servers by weight, and loses no request when the weights change', async () => {
+        const other = await startFastcgi('other');
+        const weigh = (own: number, others: number): Promise<void> =>
+            serve({
+                type: 'php',
+                php: {
+                    root,
+                    upstreams: [
+                        { address: php.address, weight: own },
+                        { address: other.address, weight: others }
+                    ],
+                    index: ['index.php']
+                }
+            });
+        const responder = async (path: string): Promise<string> => {
+            const { status, body } = await ask(path);
+            return status === 200 ? (JSON.parse(body) as { RESPONDER: string }).RESPONDER : String(status);
+        };
+        const share = async (): Promise<number> => {
+            const names: string[] = [];
+            while (names.length < 20) {
+                names.push(await responder('/'));
+            }
+            expect(names.filter((name) => name !== '' && name !== 'other')).to.equal([]);
+            return names.filter((name) => name === 'other').length;
+        };
+        await weigh(1, 1);
+        expect(await share()).to.equal(10);
+        await weigh(9, 1);
+        expect(await share()).to.equal(2);
+
+        // Requests under way are answered by the server that has them.
+        for (let turn = 1; turn <= 5; turn += 1) {
+            const before = php.requests() + other.requests();
+            const held = Array.from({ length: 8 }, () => responder('/?waitMs=300'));
+            await until(() => php.requests() + other.requests() === before + 8, 'all are under way');
+            await weigh(turn, 1);
+            expect(new Set(await Promise.all(held))).to.equal(new Set(['', 'other']));
+        }
+        // Before 2.7 a reload resets connections that wait in its queue; like a browser, a client tries such a one again.
+        const retried = (path: string): Promise<string> =>
+            responder(path).catch((error: NodeJS.ErrnoException) =>
+                error.code === 'ECONNRESET' ? retried(path) : String(error.code)
+            );
+        let running = true;
+        const answers = new Map<string, number>();
+        const askers = ['/', '/?waitMs=40', '/index.php/info'].map(async (path) => {
+            while (running) {
+                const key = await retried(path);
+                answers.set(key, (answers.get(key) ?? 0) + 1);
+            }
+        });
+        for (let turn = 0; turn < 10; turn += 1) {
+            await weigh(10 - turn, 1 + turn);
+        }
+        running = false;
+        await Promise.all(askers);
+        expect([...answers.keys()].sort()).to.equal(['', 'other']);
+
+        await weigh(1, 4);
+        expect(await share()).to.equal(16);
+        // A list of one is all of the traffic.
+        await serve({
+            type: 'php',
+            php: { root, upstreams: [{ address: other.address, weight: 7 }], index: ['index.php'] }
+        });
+        expect(await share()).to.equal(20);
+        await other.close();
     });
 });

@@ -222,6 +222,13 @@ describe('ctx.hosts', () => {
             { upstream: address, locations: [{ path: '/x', upstream: 'unix//run/docker.sock' }] },
             { type: 'php', php: { root: '/srv/granted', fastcgi: 'unix//run/php.sock' } },
             { type: 'php', php: { root: '/etc', fastcgi: '127.0.0.1:9000' } },
+            {
+                type: 'php',
+                php: {
+                    root: '/srv/granted',
+                    upstreams: [{ address: 'unix//run/granted.sock' }, { address: 'unix//run/php.sock' }]
+                }
+            },
             { type: 'static', static: { root: '/etc' } },
             { type: 'static', static: { root: '/srv/granted/../../etc' } },
             { type: 'static', static: { root: '/srv/granted-not' } },
@@ -336,6 +343,31 @@ describe('ctx.hosts', () => {
         free.resolve();
         expect((await Promise.all(waiting)).map(({ text }) => text)).to.equal(['late', 'late']);
         await until(async () => (await states())[slow.address] === 0, 'nothing is under way');
+    });
+
+    it('counts them at the FastCGI servers of a host, too', async () => {
+        const addresses = ['127.0.0.1:9', 'unix//run/granted.sock'];
+        const upstreams = addresses.map((address) => ({ address }));
+        const { answer } = await as('own', 'hosts.create', {
+            host: { domain: name(), type: 'php', php: { root: '/srv/granted', upstreams } }
+        });
+        const states = (await as('own', 'hosts.upstreams', { id: answer.host.id })).answer;
+        expect(
+            states
+                .map(({ address, requests }: { address: string; requests: number }) => [address, requests])
+                .sort()
+        ).to.equal(addresses.map((address) => [address, 0]));
+        const single = { php: { root: '/srv/granted', fastcgi: '127.0.0.1:10' } };
+        await as('own', 'hosts.update', { id: answer.host.id, change: single });
+        await until(
+            async () =>
+                JSON.stringify(
+                    (await as('own', 'hosts.upstreams', { id: answer.host.id })).answer.map(
+                        ({ address }: { address: string }) => address
+                    )
+                ) === '["127.0.0.1:10"]',
+            'the other server is listed'
+        );
     });
 });
 
