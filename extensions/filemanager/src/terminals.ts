@@ -60,11 +60,16 @@ export class Terminals {
     }
 
     async #connect(socket: Socket, child: Child): Promise<void> {
+        let isRefused = false;
         const sending = (async () => {
             for await (const chunk of child.stdout) {
                 await socket.send(chunk);
             }
             const { code } = await child.exited;
+            if (isRefused) {
+                // The route sends the error, and closes the socket with it.
+                return;
+            }
             await socket.send(JSON.stringify({ exitCode: code }));
             await socket.close(1000, 'The shell ended');
         })();
@@ -79,6 +84,9 @@ export class Terminals {
                     await writer.write(message);
                 }
             }
+        } catch (error) {
+            isRefused = true;
+            throw error;
         } finally {
             writer.releaseLock();
             await child.kill('SIGHUP').catch(() => undefined);
