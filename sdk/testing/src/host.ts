@@ -54,7 +54,8 @@ export async function createTestHost(
         package: plugin,
         now: Number(options.now ?? Date.now()),
         patienceMs: options.timing?.patienceMs ?? usualPatienceMs,
-        quiet: options.quiet ?? false
+        quiet: options.quiet ?? false,
+        forbidden: options.forbidden ?? []
     });
     const host = new TestHost(opened, code, options);
     try {

@@ -39,6 +39,8 @@ export interface TestHostOptions {
     readonly settings?: Readonly<Record<string, unknown>>;
     /** What the admin granted; default: all that the manifest asks for. */
     readonly grants?: Capabilities;
+    /** Folders of the test's machine that no grant opens, as those of the panel itself are for a plugin: `/var/lib/portico`. */
+    readonly forbidden?: readonly string[];
     /** Fakes of the plugins that this one works with. */
     readonly partners?: Readonly<Record<string, FakeContract>>;
     /** When the test's clock begins; default: now. */

@@ -57,6 +57,8 @@ export interface TestPanelOptions {
     readonly now: number;
     readonly patienceMs: number;
     readonly quiet: boolean;
+    /** Absolute paths of the test's machine. */
+    readonly forbidden: readonly string[];
 }
 
 /** What has to be opened before a panel can be built of it. */
@@ -155,7 +157,7 @@ export class TestPanel {
     /** @internal */
     constructor(opened: OpenedPanel) {
         const { options, db, clock, milliseconds, tasks, people, keyring, http, gateway } = opened;
-        const { root, patienceMs } = options;
+        const { root, patienceMs, forbidden } = options;
         const log = new TestLog(options.quiet);
         this.opened = opened;
         this.clock = clock;
@@ -188,7 +190,7 @@ export class TestPanel {
             fragments: { put: async () => null, drop: async () => [] },
             mandates: this.mandates,
             isDangerous: (permission) => opened.permissions.isDangerous(permission),
-            forbidden: () => []
+            forbidden: () => forbidden.map((folder) => join(root, 'machine', folder))
         });
         this.partners = new TestPartners(this.plugins, gateway, opened.permissions, root);
     }

@@ -57,6 +57,11 @@ export class TestSocket implements AsyncIterable<Message> {
         this.#socket.close(code);
     }
 
+    /** Tears the connection off: the other side hears no goodbye. */
+    terminate(): void {
+        this.#socket.terminate();
+    }
+
     async *[Symbol.asyncIterator](): AsyncGenerator<Message> {
         while (this.#socket.readyState === WebSocket.OPEN || this.#socket.readyState === WebSocket.CLOSING) {
             const message = await this.receive().catch((error: unknown) => {
