@@ -1,68 +1,40 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { WebSocket } from 'ws';
+import type { Body, TestAnswer } from '@portico/testing';
 
-import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
-import definition from '../../../extensions/filemanager/src/index.ts';
-import { createPluginRig, entriesOf, type PluginRig } from '../../support/plugin-host.ts';
+import { base, createFilesRig, type FilesRig, rootPath, until } from './rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
-const base = '/api/plugins/filemanager';
-const { portico: manifest } = JSON.parse(
-    readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
-) as { portico: { permissions: object; capabilities: object } };
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into answers of every shape
+type Asked = TestAnswer<any>;
 
 describe('filemanager over HTTP', () => {
-    let rig: PluginRig;
-    let generation: Generation;
+    let files: FilesRig;
     let folder: string;
-    const run = async (): Promise<void> => {
-        generation = await rig.run(definition, {
-            name: 'filemanager',
-            capabilities: manifest.capabilities,
-            manifest: manifest as never,
-            settings: {
-                ...defaults(),
-                roots: [{ name: 'main', path: folder, roles: ['operator', 'viewer'] }]
-            }
-        });
-    };
 
     before(async () => {
-        rig = await createPluginRig();
-        folder = join(rig.root, 'files');
-        mkdirSync(folder);
-        rig.user(
-            'root',
-            ['read', 'content', 'write', 'terminal'].map((verb) => `filemanager:${verb}`),
-            { role: 'admin' }
-        );
-        rig.user(
-            'op',
-            ['read', 'content', 'write'].map((verb) => `filemanager:${verb}`),
-            { role: 'operator' }
-        );
-        rig.user('viewer', ['filemanager:read'], { role: 'viewer' });
-        await run();
+        files = await createFilesRig({ forbidden: ['/forbidden'] });
+        folder = files.folder;
     });
 
-    after(() => rig.close());
+    after(() => files.close());
+
+    const ask = (as: string, method: string, path: string, body?: Body, headers = {}): Promise<Asked> =>
+        files.as(as).ask(method, path, body, { headers });
 
     it('writes, reads in ranges, and guards an edit by the ETag that it gave', async () => {
-        const made = await rig.ask('op', 'PUT', `${base}/content?root=main&path=a.txt`, '0123456789', {
+        const made = await ask('operator', 'PUT', `${base}/content?root=main&path=a.txt`, '0123456789', {
             'content-type': 'text/plain'
         });
         expect([made.status, made.code]).to.equal([201, 0]);
         const etag = made.headers.get('etag') ?? '';
-        const part = await rig.ask('op', 'GET', `${base}/content?root=main&path=a.txt`, undefined, {
+        const part = await ask('operator', 'GET', `${base}/content?root=main&path=a.txt`, undefined, {
             range: 'bytes=2-4'
         });
         expect([
@@ -73,29 +45,29 @@ describe('filemanager over HTTP', () => {
         ]).to.equal([206, '234', 'bytes 2-4/10', etag]);
         expect(
             (
-                await rig.ask('op', 'GET', `${base}/content?root=main&path=a.txt`, undefined, {
+                await ask('operator', 'GET', `${base}/content?root=main&path=a.txt`, undefined, {
                     'if-none-match': etag
                 })
             ).status
         ).to.equal(304);
-        const edited = await rig.ask('op', 'PUT', `${base}/content?root=main&path=a.txt`, 'new', {
+        const edited = await ask('operator', 'PUT', `${base}/content?root=main&path=a.txt`, 'new', {
             'content-type': 'application/json',
             'if-match': etag
         });
         expect(edited.status).to.equal(200);
         expect(
             (
-                await rig.ask('op', 'PUT', `${base}/content?root=main&path=a.txt`, 'late', {
+                await ask('operator', 'PUT', `${base}/content?root=main&path=a.txt`, 'late', {
                     'content-type': 'application/octet-stream',
                     'if-match': etag
                 })
             ).code
         ).to.equal(41200);
         expect(readFileSync(join(folder, 'a.txt'), 'utf8')).to.equal('new');
-        const list = await rig.ask('viewer', 'GET', `${base}/files?root=main`);
+        const list = await ask('viewer', 'GET', `${base}/files?root=main`);
         expect(list.data).to.equal([edited.data]);
         expect(list.headers.get('x-total-count')).to.equal('1');
-        const entry = entriesOf(rig).findLast(({ outcome }) => outcome === 'success');
+        const entry = files.host.audit.findLast(({ outcome }) => outcome === 'success');
         expect([entry?.action, entry?.resource, entry?.resourceId]).to.equal([
             'update',
             'file',
@@ -105,14 +77,14 @@ describe('filemanager over HTTP', () => {
 
     it('answers a viewer who asks for content or a change with the permission that is missing', async () => {
         const asked = await Promise.all([
-            rig.ask('viewer', 'GET', `${base}/content?root=main&path=a.txt`),
-            rig.ask('viewer', 'PUT', `${base}/content?root=main&path=a.txt`, 'x', {
+            ask('viewer', 'GET', `${base}/content?root=main&path=a.txt`),
+            ask('viewer', 'PUT', `${base}/content?root=main&path=a.txt`, 'x', {
                 'content-type': 'text/plain'
             }),
-            rig.ask('viewer', 'DELETE', `${base}/files?root=main&path=a.txt`),
-            rig.ask('viewer', 'POST', `${base}/archives`, { root: 'main', paths: ['a.txt'], to: 'a.zip' }),
-            rig.ask('op', 'POST', `${base}/terminals`, {}),
-            rig.ask('viewer', 'POST', `${base}/uploads`, undefined, {
+            ask('viewer', 'DELETE', `${base}/files?root=main&path=a.txt`),
+            ask('viewer', 'POST', `${base}/archives`, { root: 'main', paths: ['a.txt'], to: 'a.zip' }),
+            ask('operator', 'POST', `${base}/terminals`, {}),
+            ask('viewer', 'POST', `${base}/uploads`, undefined, {
                 'tus-resumable': '1.0.0',
                 'upload-length': '1'
             })
@@ -127,85 +99,83 @@ describe('filemanager over HTTP', () => {
     });
 
     it('never enters what no grant opens, also from a root above it', async () => {
-        mkdirSync(join(rig.root, 'forbidden'), { recursive: true });
-        writeFileSync(join(rig.root, 'forbidden/key'), 'the key');
-        await generation.apply(
-            await generation.seal({
-                roots: [
-                    { name: 'main', path: folder, roles: ['operator', 'viewer'] },
-                    { name: 'above', path: rig.root, roles: [] }
-                ]
-            })
-        );
+        mkdirSync(join(files.host.machine, 'forbidden'), { recursive: true });
+        writeFileSync(join(files.host.machine, 'forbidden/key'), 'the key');
+        await files.host.setSettings({
+            roots: [
+                { name: 'main', path: rootPath, roles: ['operator', 'viewer'] },
+                { name: 'above', path: '/', roles: [] }
+            ]
+        });
         const reasons = await Promise.all([
-            rig.ask('root', 'GET', `${base}/files?root=above&path=forbidden`),
-            rig.ask('root', 'GET', `${base}/content?root=above&path=forbidden/key`),
-            rig.ask('root', 'PUT', `${base}/content?root=above&path=forbidden/new`, 'x', {
+            ask('admin', 'GET', `${base}/files?root=above&path=forbidden`),
+            ask('admin', 'GET', `${base}/content?root=above&path=forbidden/key`),
+            ask('admin', 'PUT', `${base}/content?root=above&path=forbidden/new`, 'x', {
                 'content-type': 'text/plain'
             }),
-            rig.ask('root', 'POST', `${base}/copy`, {
+            ask('admin', 'POST', `${base}/copy`, {
                 root: 'above',
                 from: 'forbidden/key',
-                to: 'files/key'
+                to: 'root/key'
             }),
-            rig.ask('root', 'POST', `${base}/move`, { root: 'above', from: 'forbidden/key', to: 'files/key' })
+            ask('admin', 'POST', `${base}/move`, { root: 'above', from: 'forbidden/key', to: 'root/key' })
         ]);
         expect(reasons.map(({ code }) => code)).to.equal([40400, 40400, 40400, 40400, 40400]);
         expect(
             (
-                await rig.ask('root', 'POST', `${base}/copy`, {
+                await ask('admin', 'POST', `${base}/copy`, {
                     root: 'above',
                     from: 'forbidden',
-                    to: 'files/all'
+                    to: 'root/all'
                 })
             ).code
         ).to.equal(40400);
-        mkdirSync(join(rig.root, 'holder'));
+        mkdirSync(join(files.host.machine, 'holder'));
         expect(
             (
-                await rig.ask('root', 'POST', `${base}/move`, {
+                await ask('admin', 'POST', `${base}/move`, {
                     root: 'above',
                     from: 'forbidden',
-                    to: 'files/moved'
+                    to: 'root/moved'
                 })
             ).code
         ).to.equal(40400);
         expect(
             (
-                await rig.ask('root', 'POST', `${base}/move`, {
+                await ask('admin', 'POST', `${base}/move`, {
                     root: 'above',
                     from: 'holder',
                     to: 'forbidden/holder'
                 })
             ).code
         ).to.equal(40400);
-        expect((await rig.ask('root', 'DELETE', `${base}/files?root=above&path=forbidden`)).code).to.equal(
+        expect((await ask('admin', 'DELETE', `${base}/files?root=above&path=forbidden`)).code).to.equal(
             40400
         );
         expect(
-            (await rig.ask('root', 'DELETE', `${base}/files?root=above&path=forbidden&permanent=true`)).code
+            (await ask('admin', 'DELETE', `${base}/files?root=above&path=forbidden&permanent=true`)).code
         ).to.equal(40400);
         expect(
-            (await rig.ask('root', 'POST', `${base}/mode`, { root: 'above', path: 'forbidden', mode: 0o777 }))
+            (await ask('admin', 'POST', `${base}/mode`, { root: 'above', path: 'forbidden', mode: 0o777 }))
                 .code
         ).to.equal(40400);
-        expect(readFileSync(join(rig.root, 'forbidden/key'), 'utf8')).to.equal('the key');
+        expect(readFileSync(join(files.host.machine, 'forbidden/key'), 'utf8')).to.equal('the key');
     });
 
     it('makes and unpacks an archive as tasks', async () => {
-        const packed = await rig.ask('op', 'POST', `${base}/archives`, {
+        const packed = await ask('operator', 'POST', `${base}/archives`, {
             root: 'main',
             paths: ['a.txt'],
             to: 'a.zip'
         });
         expect(packed.status).to.equal(202);
-        expect((await ended(rig, packed.data.id as number)).state).to.equal('succeeded');
-        const unpacked = await rig.ask('op', 'POST', `${base}/archives/extract`, {
+        expect((await files.host.tasks.wait(packed.data.id as number)).state).to.equal('succeeded');
+        const unpacked = await ask('operator', 'POST', `${base}/archives/extract`, {
             root: 'main',
             path: 'a.zip',
             to: 'out'
         });
-        expect((await ended(rig, unpacked.data.id as number)).state).to.equal('succeeded');
+        expect((await files.host.tasks.wait(unpacked.data.id as number)).state).to.equal('succeeded');
         expect(readFileSync(join(folder, 'out/a.txt'), 'utf8')).to.equal('new');
     });
 
@@ -216,7 +186,7 @@ describe('filemanager over HTTP', () => {
             const bytes = randomBytes(3_000_000);
             const tus = { 'tus-resumable': '1.0.0' };
             const encoded = Buffer.from('big.bin').toString('base64');
-            const made = await rig.ask('op', 'POST', `${base}/uploads?root=main`, undefined, {
+            const made = await ask('operator', 'POST', `${base}/uploads?root=main`, undefined, {
                 ...tus,
                 'upload-length': String(bytes.byteLength),
                 'upload-metadata': `path ${encoded}`
@@ -224,39 +194,36 @@ describe('filemanager over HTTP', () => {
             expect([made.status, made.headers.get('tus-resumable')]).to.equal([201, '1.0.0']);
             const location = made.headers.get('location') ?? '';
             const offset = async (): Promise<number> =>
-                Number((await rig.ask('op', 'HEAD', location, undefined, tus)).headers.get('upload-offset'));
+                Number(
+                    (await ask('operator', 'HEAD', location, undefined, tus)).headers.get('upload-offset')
+                );
             // A client that dies after a third of what it announced.
-            const { port, hostname } = new URL(rig.url);
-            const socket = connect(Number(port), hostname);
-            socket.on('error', () => undefined);
-            socket.write(
-                `PATCH ${location} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer op\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\nContent-Type: application/offset+octet-stream\r\nContent-Length: ${bytes.byteLength}\r\n\r\n`
+            const part = { ...tus, 'content-type': 'application/offset+octet-stream' };
+            const dying = ask(
+                'operator',
+                'PATCH',
+                location,
+                dyingAfter(bytes.subarray(0, 1_000_000), offset),
+                {
+                    ...part,
+                    'upload-offset': '0',
+                    'content-length': String(bytes.byteLength)
+                }
             );
-            socket.write(bytes.subarray(0, 1_000_000));
-            for (let tries = 0; tries < 500 && (await offset()) < 1_000_000; tries += 1) {
-                await wait(10);
-            }
-            socket.destroy();
+            await expect(dying).to.reject();
             expect(await offset()).to.equal(1_000_000);
-            await generation.close('a new generation');
-            await run();
+            await files.host.restart();
             const at = await offset();
             expect(at).to.equal(1_000_000);
-            const rest = await fetch(`${rig.url}${location}`, {
-                method: 'PATCH',
-                headers: {
-                    ...tus,
-                    authorization: 'Bearer op',
-                    'upload-offset': String(at),
-                    'content-type': 'application/offset+octet-stream'
-                },
-                body: bytes.subarray(at)
+            const rest = await ask('operator', 'PATCH', location, bytes.subarray(at), {
+                ...part,
+                'upload-offset': String(at)
             });
             expect([rest.status, rest.headers.get('upload-offset')]).to.equal([204, '3000000']);
             expect(hash(readFileSync(join(folder, 'big.bin')))).to.equal(hash(bytes));
             expect(
                 (
-                    await rig.ask('op', 'GET', `${base}/content?root=main&path=big.bin`, undefined, {
+                    await ask('operator', 'GET', `${base}/content?root=main&path=big.bin`, undefined, {
                         range: 'bytes=-1'
                     })
                 ).status
@@ -265,37 +232,29 @@ describe('filemanager over HTTP', () => {
     );
 
     it('leaves a file as it was when a writer dies in the middle', async () => {
-        const { port, hostname } = new URL(rig.url);
-        const socket = connect(Number(port), hostname);
-        socket.on('error', () => undefined);
-        socket.write(
-            `PUT ${base}/content?root=main&path=a.txt HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer op\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\nhalf`
-        );
-        for (
-            let tries = 0;
-            tries < 500 && !generation.held().some(({ kind }) => kind === 'file');
-            tries += 1
-        ) {
-            await wait(10);
-        }
-        socket.destroy();
-        for (
-            let tries = 0;
-            tries < 500 && generation.held().some(({ kind }) => kind === 'file');
-            tries += 1
-        ) {
-            await wait(10);
-        }
+        const isOpen = (): boolean => files.host.held().some(({ kind }) => kind === 'file');
+        const dying = (async function* () {
+            yield Buffer.from('half');
+            await until('the file to be open', isOpen);
+            throw new Error('the writer dies');
+        })();
+        await expect(
+            ask('operator', 'PUT', `${base}/content?root=main&path=a.txt`, ReadableStream.from(dying), {
+                'content-type': 'text/plain',
+                'content-length': '1000'
+            })
+        ).to.reject();
+        await until('the file to be closed', () => !isOpen());
         expect(readFileSync(join(folder, 'a.txt'), 'utf8')).to.equal('new');
         expect(
-            (await rig.ask('op', 'GET', `${base}/search?root=main&q=*`)).data.map(
+            (await ask('operator', 'GET', `${base}/search?root=main&q=*`)).data.map(
                 ({ path }: { path: string }) => path
             )
         ).to.equal(['a.txt', 'a.zip', 'big.bin', 'out', 'out/a.txt']);
     });
 
     it('opens a terminal, or says what is missing', async () => {
-        const { status, code, data } = await rig.ask('root', 'POST', `${base}/terminals`, {
+        const { status, code, data } = await ask('admin', 'POST', `${base}/terminals`, {
             columns: 80,
             rows: 24
         });
@@ -304,43 +263,25 @@ describe('filemanager over HTTP', () => {
             expect(data.install).to.be.a.string();
             return;
         }
-        const socket = new WebSocket(`${rig.url.replace('http', 'ws')}${data.path as string}`);
-        let shown = '';
-        socket.on('message', (message: Buffer) => {
-            shown += message.toString();
-        });
-        const closed = new Promise((resolve, reject) => socket.once('close', resolve).once('error', reject));
-        await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+        const socket = await files.as('admin').socket(data.path as string);
         socket.send(Buffer.from('echo $((20+3)) && exit 5\n'));
-        await closed;
+        const shown = Buffer.concat(
+            (await Array.fromAsync(socket)).map((each) => Buffer.from(each))
+        ).toString();
         expect(shown).to.contain('23');
         expect(shown).to.contain('"exitCode":5');
     });
 });
 
-async function ended(rig: PluginRig, id: number): Promise<{ readonly state: string }> {
-    const watcher = rig.user('watcher', ['filemanager:write'], { role: 'admin' });
-    for (let tries = 0; tries < 1_000; tries += 1) {
-        const task = rig.tasks.get(id, watcher);
-        if (!['queued', 'running'].includes(task.state)) {
-            return task;
-        }
-        await wait(10);
-    }
-    throw new Error(`Task ${id} did not end`);
-}
-
-function defaults(): object {
-    return {
-        archiveEntries: 100_000,
-        archiveBytes: 10 ** 9,
-        archiveRatio: 200,
-        uploadBytes: 10 ** 9,
-        uploadHours: 24,
-        trashDays: 30,
-        terminalShell: 'bash',
-        terminals: 20
-    };
+/** A body that breaks once the upload has come as far as these bytes. */
+function dyingAfter(bytes: Uint8Array, offset: () => Promise<number>): ReadableStream<Uint8Array> {
+    return ReadableStream.from(
+        (async function* () {
+            yield bytes;
+            await until('the first bytes', async () => (await offset()) >= bytes.byteLength);
+            throw new Error('the client dies');
+        })()
+    );
 }
 
 function hash(bytes: Buffer): string {

@@ -18,7 +18,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
-import { type Answer, Harness } from '../harness.ts';
+import { type Answer, createFilesRig, type FilesRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -26,7 +26,7 @@ const { describe, it, beforeEach, afterEach } = lab;
 const secret = 'the secret outside';
 
 /** Everything outside of the root, as bytes, bits and names. */
-function outsideOf(files: Harness): string {
+function outsideOf(files: FilesRig): string {
     const seen: string[] = [];
     const look = (folder: string): void =>
         readdirSync(folder)
@@ -46,7 +46,7 @@ function outsideOf(files: Harness): string {
 }
 
 /** Every way into a path. What each gives is looked at for the secret. */
-async function everything(files: Harness, path: string, other: string): Promise<string> {
+async function everything(files: FilesRig, path: string, other: string): Promise<string> {
     const answers: Answer[] = [
         await files.get('/files', { root: 'main', path }),
         await files.read(path),
@@ -86,11 +86,11 @@ async function everything(files: Harness, path: string, other: string): Promise<
 }
 
 describe('filemanager roots', () => {
-    let files: Harness;
+    let files: FilesRig;
     let before: string;
 
     beforeEach(async () => {
-        files = await Harness.start();
+        files = await createFilesRig();
         mkdirSync(join(files.outside, 'in'));
         writeFileSync(join(files.outside, 'file'), secret);
         writeFileSync(join(files.outside, 'in/file'), secret);
@@ -175,7 +175,7 @@ describe('filemanager roots', () => {
                 ]
             }
         );
-        expect(files.scope.held()).to.equal([]);
+        expect(await files.held()).to.equal([]);
     });
 
     it(
@@ -207,12 +207,14 @@ describe('filemanager roots', () => {
                 await gone;
             }
             expect(outsideOf(files)).to.equal(before);
-            expect(files.scope.held()).to.equal([]);
+            expect(await files.held()).to.equal([]);
         }
     );
 
     it('show a viewer names and nothing else', () => {
-        const access = Object.fromEntries(files.routes.map(({ id, access: permission }) => [id, permission]));
+        const access = Object.fromEntries(
+            files.host.document.routes.map(({ id, access: permission }) => [id, permission])
+        );
         expect(access).to.equal({
             roots: 'read',
             list: 'read',

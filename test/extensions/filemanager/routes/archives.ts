@@ -15,7 +15,7 @@ import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from '../harness.ts';
+import { createFilesRig, type FilesRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -87,20 +87,20 @@ function zipOf(
 }
 
 describe('POST /api/plugins/filemanager/archives', () => {
-    let files: Harness;
+    let files: FilesRig;
     const pack = async (
         paths: readonly string[],
         to: string
-    ): Promise<Awaited<ReturnType<Harness['task']>>> =>
+    ): Promise<Awaited<ReturnType<FilesRig['task']>>> =>
         files.task(await files.post('/archives', { root: 'main', paths, to }));
-    const extract = async (path: string, to: string): Promise<Awaited<ReturnType<Harness['task']>>> =>
+    const extract = async (path: string, to: string): Promise<Awaited<ReturnType<FilesRig['task']>>> =>
         files.task(await files.post('/archives/extract', { root: 'main', path, to }));
     const reasonOf = (task: { readonly error: unknown }): string =>
         (task.error as { reason?: string } | null)?.reason ?? 'none';
     const names = (...folder: string[]): string[] => readdirSync(files.at(...folder)).sort();
 
     beforeEach(async () => {
-        files = await Harness.start({
+        files = await createFilesRig({
             settings: { archiveEntries: 50, archiveBytes: 40_000_000, archiveRatio: 10 }
         });
         mkdirSync(files.at('site/css'), { recursive: true });
@@ -141,7 +141,7 @@ describe('POST /api/plugins/filemanager/archives', () => {
                 statSync(files.at('copy/site')).mode & 0o7777
             ]).to.equal([0o755, 0o750]);
             expect(names()).to.equal(['copy', `out.${format}`, 'site']);
-            expect(files.scope.held()).to.equal([]);
+            expect(await files.held()).to.equal([]);
         });
     }
 
@@ -279,7 +279,7 @@ describe('POST /api/plugins/filemanager/archives', () => {
             expect(reasonOf(task)).to.match(/^ARCHIVE_(REFUSED|TOO_LARGE)$/);
             expect(names()).to.equal(['evil.zip', 'site']);
             expect(readdirSync(files.outside)).to.equal([]);
-            expect(files.scope.held()).to.equal([]);
+            expect(await files.held()).to.equal([]);
         });
     }
 
@@ -306,19 +306,17 @@ describe('POST /api/plugins/filemanager/archives', () => {
         );
         expect(reasonOf(await extract('cut.tar.gz', 'out'))).to.equal('ARCHIVE_REFUSED');
         expect(names()).to.equal(['cut.tar.gz', 'headers.tar.gz', 'ratio.tar.gz', 'site', 'size.tar']);
-        expect(files.scope.held()).to.equal([]);
+        expect(await files.held()).to.equal([]);
     });
 
     it('leaves nothing of one that is cancelled', async () => {
         writeFileSync(files.at('big.tar'), await tarOf([{ name: 'zeros', body: '\0'.repeat(20_000_000) }]));
         const unpacking = await files.post('/archives/extract', { root: 'main', path: 'big.tar', to: 'out' });
-        files.cancel(unpacking);
-        expect((await files.task(unpacking)).state).to.equal('cancelled');
+        expect((await files.cancel(unpacking)).state).to.equal('cancelled');
         const packing = await files.post('/archives', { root: 'main', paths: ['big.tar'], to: 'packed.zip' });
-        files.cancel(packing);
-        expect((await files.task(packing)).state).to.equal('cancelled');
+        expect((await files.cancel(packing)).state).to.equal('cancelled');
         expect(names()).to.equal(['big.tar', 'site']);
-        expect(files.scope.held()).to.equal([]);
+        expect(await files.held()).to.equal([]);
     });
 });
 

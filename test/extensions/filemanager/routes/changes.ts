@@ -15,14 +15,14 @@ import {
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from '../harness.ts';
+import { createFilesRig, type FilesRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
 
-let files: Harness;
+let files: FilesRig;
 const start = async (): Promise<void> => {
-    files = await Harness.start();
+    files = await createFilesRig();
 };
 const names = (...folder: string[]): string[] =>
     readdirSync(files.at(...folder))
@@ -106,12 +106,11 @@ describe('POST /api/plugins/filemanager/copy', () => {
         const answer = await files.post('/copy', { root: 'main', from: 'many', to: 'all' });
         expect(answer.status).to.equal(202);
         const task = await files.task(answer);
-        expect(task).to.include({ state: 'succeeded', kind: 'copy' });
+        expect(task).to.include({ state: 'succeeded', kind: 'filemanager.copy' });
         expect(task.result).to.include({ entries: 701, skipped: 0, path: 'all' });
         expect(names('all')).to.have.length(700);
         const cut = await files.post('/copy', { root: 'main', from: 'many', to: 'cut' });
-        files.cancel(cut);
-        expect((await files.task(cut)).state).to.equal('cancelled');
+        expect((await files.cancel(cut)).state).to.equal('cancelled');
         expect(names()).to.equal(['all', 'many']);
     });
 });
@@ -274,30 +273,16 @@ describe('DELETE /api/plugins/filemanager/files', () => {
             (key) => readFileSync(files.at('.portico/trash', key), 'utf8') === 'lost'
         );
         execFileSync('rm', [files.at('.portico/trash', lost ?? '')]);
-        await files.end();
-        await files.begin();
-        await files.guest.stop({ signal: new AbortController().signal });
+        await files.host.stop();
+        await files.cleanUp();
+        await files.host.start();
         expect((await files.get('/trash')).data.map(({ path }: { path: string }) => path)).to.equal(['old']);
-        await files.guest.end({});
-        await files.begin();
-        await files.guest.settings({
-            values: {
-                ...(
-                    await files.guest.readSettings({
-                        values: { roots: [{ name: 'main', path: files.folder, roles: [] }], trashDays: 1 }
-                    })
-                ).values
-            }
-        });
+        await files.host.setSettings({ trashDays: 1 });
         const later = Date.now() + 2 * 86_400_000;
         const real = Date.now;
         Date.now = () => later;
         try {
-            await files.schedules.get('expire')?.({
-                at: new Date(),
-                missed: false,
-                signal: new AbortController().signal
-            });
+            await files.host.schedules.run('expire');
         } finally {
             Date.now = real;
         }

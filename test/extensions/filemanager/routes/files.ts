@@ -14,23 +14,23 @@ import {
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from '../harness.ts';
+import { createFilesRig, type FilesRig, rootPath, until } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
 describe('GET /api/plugins/filemanager/files', () => {
-    let files: Harness;
+    let files: FilesRig;
 
     before(async () => {
-        files = await Harness.start();
+        files = await createFilesRig();
     });
 
     after(async () => files.close());
 
     it('names the roots that the role reaches, and says of the others nothing', async () => {
         expect((await files.get('/roots')).data).to.equal([
-            { name: 'main', path: files.folder, available: true }
+            { name: 'main', path: rootPath, available: true }
         ]);
         expect((await files.get('/roots', {}, { role: 'viewer' })).data).to.have.length(1);
         expect((await files.get('/roots', {}, { role: 'guests' })).data).to.equal([]);
@@ -92,10 +92,14 @@ describe('GET /api/plugins/filemanager/files', () => {
         const first = await files.get('/files', { root: 'main', path: 'pages', limit: '2' });
         expect(first.data.map(({ name }: { name: string }) => name)).to.equal(['a', 'b']);
         writeFileSync(files.at('pages', 'aa'), '');
-        const cursor = first.headers['x-portico-next'];
+        const next = new URL(
+            /<([^>]*)>; rel="next"/.exec(first.headers['link'] ?? '')?.[1] ?? '',
+            'http://panel'
+        );
+        const cursor = next.searchParams.get('cursor') ?? '';
         const second = await files.get('/files', { root: 'main', path: 'pages', limit: '10', cursor });
         expect(second.data.map(({ name }: { name: string }) => name)).to.equal(['c', 'd', 'e']);
-        expect(second.headers['x-portico-next']).to.be.undefined();
+        expect(second.headers['link']).to.be.undefined();
     });
 
     it('shows the number of an owner whom nobody knows', async () => {
@@ -110,10 +114,28 @@ describe('GET /api/plugins/filemanager/files', () => {
 });
 
 describe('PUT /api/plugins/filemanager/content', () => {
-    let files: Harness;
+    let files: FilesRig;
+    /** What the plugin answered to uploads, also when their client was gone by then. */
+    const refusals: { readonly code: number; readonly reason: string }[] = [];
 
     before(async () => {
-        files = await Harness.start();
+        files = await createFilesRig({
+            boundary: () => ({
+                runtime: (sides, inThread) => {
+                    const guest = inThread(sides);
+                    const upload: typeof guest.upload = async (input) => {
+                        try {
+                            return await guest.upload(input);
+                        } catch (error) {
+                            refusals.push(error as (typeof refusals)[number]);
+                            throw error;
+                        }
+                    };
+                    return { ...guest, upload };
+                },
+                close: async () => undefined
+            })
+        });
     });
 
     after(async () => files.close());
@@ -153,7 +175,7 @@ describe('PUT /api/plugins/filemanager/content', () => {
         expect((await files.put('edit.txt', 'two', { ifMatch: data.version })).status).to.equal(200);
         const stale = await files.put('edit.txt', 'three', { ifMatch: data.version });
         expect([stale.code, stale.reason]).to.equal([41200, 'VERSION_STALE']);
-        expect(stale.data.version).to.equal((await files.read('edit.txt')).headers['etag']);
+        expect((await files.read('edit.txt')).headers['etag']).to.equal(`"${stale.data.version}"`);
         expect((await files.put('edit.txt', 'x', { headers: { 'if-none-match': '*' } })).code).to.equal(
             41200
         );
@@ -179,17 +201,24 @@ describe('PUT /api/plugins/filemanager/content', () => {
 
     it('changes nothing when the body ends early', async () => {
         await files.put('whole.txt', 'whole');
-        const short = await files.put('whole.txt', 'sho', { length: 100 });
-        expect([short.code, short.reason]).to.equal([40050, 'PARTIAL_BODY']);
-        const broken = await files.put(
-            'whole.txt',
-            (async function* () {
-                yield Buffer.from('sho');
+        refusals.length = 0;
+        const cutBody = async function* (breaks: boolean): AsyncGenerator<Uint8Array> {
+            yield Buffer.from('sho');
+            await until('the first bytes', () =>
+                readdirSync(files.folder).some((name) => name.startsWith('.portico-'))
+            );
+            if (breaks) {
                 throw new Error('the connection broke');
-            })(),
-            { length: null }
-        );
-        expect(broken.code).to.equal(40050);
+            }
+        };
+        await expect(files.put('whole.txt', cutBody(false), { length: 100 })).to.reject();
+        await until('the end of the short body', () => refusals.length === 1);
+        await expect(files.put('whole.txt', cutBody(true))).to.reject();
+        await until('the end of the broken body', () => refusals.length === 2);
+        expect(refusals.map(({ code, reason }) => [code, reason])).to.equal([
+            [40050, 'PARTIAL_BODY'],
+            [40050, 'PARTIAL_BODY']
+        ]);
         expect(readFileSync(files.at('whole.txt'), 'utf8')).to.equal('whole');
         expect(readdirSync(files.folder).filter((name) => name.startsWith('.portico'))).to.equal([]);
     });
@@ -207,7 +236,6 @@ describe('PUT /api/plugins/filemanager/content', () => {
     });
 
     it('removes at the next start what a killed panel had half written', async () => {
-        const hanging = new AbortController();
         const never = Promise.withResolvers<void>();
         const cut = files.put(
             'half.txt',
@@ -215,32 +243,32 @@ describe('PUT /api/plugins/filemanager/content', () => {
                 yield Buffer.from('half');
                 await never.promise;
                 yield Buffer.from('end');
-            })(),
-            { length: null, signal: hanging.signal }
+            })()
         );
-        while (!readdirSync(files.folder).some((name) => name.startsWith('.portico-'))) {
-            await new Promise((resolve) => setImmediate(resolve));
-        }
-        // The journal as a kill leaves it: the database goes first, and the request can no longer clean up.
-        await files.guest.end({});
+        await until('the first bytes', () =>
+            readdirSync(files.folder).some((name) => name.startsWith('.portico-'))
+        );
+        // The journal as a kill leaves it: the request can no longer clean up, neither its row nor its file.
+        files.host.faults.fail('db.write');
+        files.host.faults.fail('files');
         never.resolve();
-        await cut.catch(() => undefined);
+        expect((await cut).status).to.be.above(499);
+        await files.host.stop();
+        expect(readdirSync(files.folder).filter((name) => name.startsWith('.portico-'))).to.have.length(1);
         writeFileSync(files.at('.portico-of-nobody'), '');
-        await files.begin();
-        await files.guest.stop({ signal: new AbortController().signal });
+        await files.cleanUp();
         expect(readdirSync(files.folder).filter((name) => name.startsWith('.portico'))).to.equal([
             '.portico-of-nobody'
         ]);
-        await files.guest.end({});
-        await files.begin();
+        await files.host.start();
     });
 });
 
 describe('GET /api/plugins/filemanager/content', () => {
-    let files: Harness;
+    let files: FilesRig;
 
     before(async () => {
-        files = await Harness.start();
+        files = await createFilesRig();
     });
 
     after(async () => files.close());
@@ -249,15 +277,17 @@ describe('GET /api/plugins/filemanager/content', () => {
         writeFileSync(files.at('digits.txt'), '0123456789');
         const whole = await files.read('digits.txt');
         expect(whole).to.include({ status: 200, data: '0123456789' });
-        expect(whole.headers).to.include({ type: 'text/plain', size: '10' });
-        expect(whole.headers['etag']).to.equal(
-            (await files.get('/files', { root: 'main', path: '' })).data[0].version
-        );
-        expect((await files.read('digits.txt', { range: { start: 3, end: 6 } })).data).to.equal('345');
-        expect((await files.read('digits.txt', { range: { start: 8, end: null } })).data).to.equal('89');
+        expect(whole.headers).to.include({
+            'content-type': 'text/plain; charset=utf-8',
+            'content-length': '10'
+        });
+        const { version } = (await files.get('/files', { root: 'main', path: '' })).data[0];
+        expect(whole.headers['etag']).to.equal(`"${version}"`);
+        expect((await files.read('digits.txt', 'bytes=3-5')).data).to.equal('345');
+        expect((await files.read('digits.txt', 'bytes=8-')).data).to.equal('89');
         writeFileSync(files.at('empty'), '');
         expect((await files.read('empty')).data).to.equal('');
-        expect(files.scope.held()).to.equal([]);
+        expect(await files.held()).to.equal([]);
     });
 
     it('gives no folder, no link, no pipe, nothing that is not there, and none of its own folders', async () => {
@@ -292,6 +322,6 @@ describe('GET /api/plugins/filemanager/content', () => {
             'OUTSIDE_ROOT',
             'VALIDATION_FAILED'
         ]);
-        expect(files.scope.held()).to.equal([]);
+        expect(await files.held()).to.equal([]);
     });
 });

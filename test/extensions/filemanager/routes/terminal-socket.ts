@@ -1,33 +1,13 @@
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { WebSocket } from 'ws';
+import type { TestSocket } from '@portico/testing';
 
-import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
-import definition from '../../../../extensions/filemanager/src/index.ts';
-import { createPluginRig, entriesOf, type PluginRig } from '../../../support/plugin-host.ts';
+import { createFilesRig, type FilesRig, until } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
-
-const base = '/api/plugins/filemanager';
-const { portico: manifest } = JSON.parse(
-    readFileSync(new URL('../../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
-) as { portico: { capabilities: object } };
-
-async function until(what: () => boolean): Promise<void> {
-    for (let tries = 0; tries < 1000; tries += 1) {
-        if (what()) {
-            return;
-        }
-        await wait(10);
-    }
-    throw new Error('It did not happen within 10 s');
-}
 
 const isAlive = (pid: number): boolean =>
     existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -38,63 +18,53 @@ const open = (): readonly [number, number] => [
 
 /** The client's side of one terminal. */
 class Window {
-    readonly socket: WebSocket;
-    /** With the code; a socket that was refused closes too. */
+    readonly socket: TestSocket;
+    /** With the code. */
     readonly closed: Promise<number>;
     text = '';
     last: { exitCode?: number | null; error?: { code: number } } | null = null;
 
-    constructor(url: string) {
-        this.socket = new WebSocket(url);
-        this.closed = new Promise((resolve) => this.socket.once('close', resolve));
-        this.socket.on('error', () => undefined);
-        this.socket.on('message', (data: Buffer, isBinary: boolean) => {
-            if (isBinary) {
-                this.text += data.toString();
+    constructor(socket: TestSocket) {
+        this.socket = socket;
+        this.closed = this.#read();
+    }
+
+    async #read(): Promise<number> {
+        for await (const message of this.socket) {
+            if (typeof message === 'string') {
+                this.last = JSON.parse(message) as Window['last'];
             } else {
-                this.last = JSON.parse(data.toString()) as Window['last'];
+                this.text += Buffer.from(message).toString();
             }
-        });
+        }
+        return (await this.socket.closed).code;
     }
 
     async ask(line: string, shown: RegExp): Promise<RegExpExecArray> {
         const from = this.text.length;
         this.socket.send(Buffer.from(`${line}\n`));
-        await until(() => shown.test(this.text.slice(from)));
+        await until(String(shown), () => shown.test(this.text.slice(from)));
         return shown.exec(this.text.slice(from)) as RegExpExecArray;
     }
 }
 
 describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
-    let rig: PluginRig;
-    let generation: Generation;
+    let files: FilesRig;
+    const isEnded = (): boolean => files.host.held().every(({ kind }) => kind !== 'process');
 
     const ticket = async (payload: object = {}): Promise<string> => {
-        const { data, code } = await rig.ask('root', 'POST', `${base}/terminals`, payload);
+        const { data, code } = await files.post('/terminals', payload);
         expect(code).to.equal(0);
-        return `${rig.url.replace('http', 'ws')}${data.path}`;
+        return data.path as string;
     };
-    const window = async (payload?: object): Promise<Window> => {
-        const opened = new Window(await ticket(payload));
-        await once(opened.socket, 'open');
-        return opened;
-    };
+    const window = async (payload?: object): Promise<Window> =>
+        new Window(await files.as('admin').socket(await ticket(payload)));
 
     before(async () => {
-        rig = await createPluginRig();
-        const folder = join(rig.root, 'files');
-        mkdirSync(folder);
-        rig.user('root', ['filemanager:terminal'], { role: 'admin', fresh: true });
-        rig.user('tired', ['filemanager:terminal'], { role: 'admin', fresh: false });
-        generation = await rig.run(definition, {
-            name: 'filemanager',
-            capabilities: manifest.capabilities,
-            manifest: manifest as never,
-            settings: { roots: [{ name: 'main', path: folder, roles: [] }], terminals: 100 }
-        });
+        files = await createFilesRig({ roles: [], settings: { terminals: 100 } });
     });
 
-    after(() => rig.close());
+    after(() => files.close());
 
     it('is a real shell: bytes both ways, its size, and its exit code', async () => {
         const shell = await window({ columns: 101, rows: 31 });
@@ -105,18 +75,16 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
         shell.socket.send(Buffer.from('exit 9\n'));
         expect(await shell.closed).to.equal(1000);
         expect(shell.last).to.equal({ exitCode: 9 });
-        await until(() => generation.held().every(({ kind }) => kind !== 'process'));
+        await until('the end of the shells', isEnded);
     });
 
     it('asks for a fresh session, and takes a ticket once', async () => {
-        expect((await rig.ask('tired', 'POST', `${base}/terminals`, {})).code).to.equal(40301);
-        const url = await ticket();
-        const first = new Window(url);
-        await once(first.socket, 'open');
-        const second = new Window(url);
-        await second.closed;
-        expect(second.text).to.equal('');
-        expect(first.socket.readyState).to.equal(WebSocket.OPEN);
+        const tired = files.host.as({ username: 'tired', permissions: ['terminal'], fresh: false });
+        expect((await tired.post('/terminals', {})).code).to.equal(40301);
+        const path = await ticket();
+        const first = new Window(await files.as('admin').socket(path));
+        await expect(files.as('admin').socket(path)).to.reject();
+        await first.ask('echo here-$((1+1))', /here-2/);
         first.socket.close();
         await first.closed;
     });
@@ -129,18 +97,18 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
             const shell = await window();
             const [, pid = ''] = await shell.ask('sleep 600 & echo job $! of $$', /job (\d+) of (\d+)/);
             leave(shell);
-            await until(() => !isAlive(Number(pid)));
-            await until(() => generation.held().every(({ kind }) => kind !== 'process'));
+            await until('the end of the job', () => !isAlive(Number(pid)));
+            await until('the end of the shells', isEnded);
         }
         expect(
-            entriesOf(rig)
+            files.host.audit
                 .filter(({ resource }) => resource.endsWith('terminal'))
                 .map(({ action }) => action)
         ).to.include(['start', 'stop']);
     });
 
     it('leaves nothing behind after a hundred windows', { timeout: 180_000 }, async () => {
-        const [files, lines] = open();
+        const [handles, lines] = open();
         for (let round = 0; round < 20; round += 1) {
             await Promise.all(
                 [0, 1, 2, 3, 4].map(async (number) => {
@@ -157,9 +125,9 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
                 })
             );
         }
-        await until(() => generation.held().every(({ kind }) => kind !== 'process'));
+        await until('the end of the shells', isEnded);
         // The connections of the client's own pool may be a few more.
-        await until(() => open()[0] <= files + 8 && open()[1] <= lines);
+        await until('as few files as before', () => open()[0] <= handles + 8 && open()[1] <= lines);
     });
 
     it('closes every window with the plugin', async () => {
@@ -167,9 +135,9 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
         const pids = await Promise.all(
             shells.map(async (shell) => Number((await shell.ask('echo pid $$', /pid (\d+)/))[1]))
         );
-        const { leaked } = await generation.close('the test ends it');
+        const { leaked } = await files.host.stop();
         expect(leaked).to.equal([]);
         await Promise.all(shells.map(({ closed }) => closed));
-        await until(() => pids.every((pid) => !isAlive(pid)));
+        await until('the end of all shells', () => pids.every((pid) => !isAlive(pid)));
     });
 });

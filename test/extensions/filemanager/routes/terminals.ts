@@ -2,15 +2,33 @@ import { readFileSync } from 'node:fs';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import type { TestSocket } from '@portico/testing';
 
+import { settings } from '../../../../extensions/filemanager/src/settings.ts';
 import type { Child, SpawnOptions } from '../../../../sdk/src/index.ts';
-import { Harness } from '../harness.ts';
+import { base, createFilesRig, type FilesRig, type FilesRigOptions, until } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;
 
+type Spawn = (args: readonly string[], options: SpawnOptions) => Promise<Child>;
+
+/** Stands for a terminal: this machine may have none. */
+function terminalOf(shell: Spawn): Pick<FilesRigOptions, 'boundary'> {
+    return {
+        boundary: () => ({
+            runtime: ({ hostApi, local }, inThread) =>
+                inThread({
+                    hostApi,
+                    local: { ...local, spawn: (_file, args, options = {}) => shell(args, options) }
+                }),
+            close: async () => undefined
+        })
+    };
+}
+
 /** A shell that says back what it is told, until it hears `exit`. Every call is noted. */
-function echoShell(notes: string[]): (args: readonly string[], options: SpawnOptions) => Promise<Child> {
+function echoShell(notes: string[]): Spawn {
     return async (args, { pty, user, env }) => {
         notes.push(
             `start ${args.join(' ')} ${pty?.columns}x${pty?.rows} ${user ?? ''} ${env?.['TERM'] ?? ''}`
@@ -58,32 +76,20 @@ function echoShell(notes: string[]): (args: readonly string[], options: SpawnOpt
 }
 
 describe('POST /api/plugins/filemanager/terminals', () => {
-    let files: Harness;
-    const open = (
-        messages: AsyncIterable<string | Uint8Array>,
-        sent: (string | Uint8Array)[],
-        closed: (number | undefined)[] = []
-    ): Promise<void> =>
-        files.guest.socket({
-            route: 'terminal',
-            request: {
-                ...files.request({}),
-                params: { ticket: 'one-time' },
-                ticket: { columns: 100, rows: 30 }
-            },
-            signal: new AbortController().signal,
-            messages,
-            send: async ({ data }) =>
-                void sent.push(typeof data === 'string' ? data : Buffer.from(data).toString()),
-            close: async ({ code }) => void closed.push(code)
-        });
+    let files: FilesRig;
+    const open = async (size: object = {}): Promise<TestSocket> => {
+        const { data } = await files.post('/terminals', size);
+        return files.as('admin').socket(data.path as string);
+    };
+    const textOf = async (socket: TestSocket): Promise<string> =>
+        Buffer.from(await socket.receive()).toString();
 
     afterEach(async () => files.close());
 
     it('says which tool is missing before it gives a ticket', async () => {
-        files = await Harness.start({
+        files = await createFilesRig({
             settings: { terminalShell: 'no-such-shell-here' },
-            pty: async () =>
+            ...terminalOf(async () =>
                 Promise.reject(
                     Object.assign(new Error('not installed'), {
                         '~portico': 'failure',
@@ -92,32 +98,31 @@ describe('POST /api/plugins/filemanager/terminals', () => {
                         data: { tool: 'pty', install: 'npm install' }
                     })
                 )
+            )
         });
         const { code, reason, data } = await files.post('/terminals', {});
         expect([code, reason]).to.equal([50302, 'TOOL_MISSING']);
         expect(data.install).to.equal('npm install');
-        const health = await files.guest.health({ name: 'terminal', signal: new AbortController().signal });
-        expect(health.state).to.equal('degraded');
-        expect(health.remedy?.command).to.equal('npm install');
+        const health = (await files.host.health()).find(({ name }) => name === 'terminal');
+        expect(health?.state).to.equal('degraded');
+        expect(health?.remedy?.command).to.equal('npm install');
     });
 
     it('carries bytes and sizes both ways, and ends the shell with the socket', async () => {
         const notes: string[] = [];
-        files = await Harness.start({ settings: { terminalUser: 'www-data' }, pty: echoShell(notes) });
+        files = await createFilesRig({
+            settings: { terminalUser: 'www-data' },
+            ...terminalOf(echoShell(notes))
+        });
         const { data } = await files.post('/terminals', { columns: 100, rows: 30 });
-        expect(data).to.include({ ticket: 'one-time', path: '/api/plugins/filemanager/terminals/one-time' });
-        const sent: string[] = [];
-        const closed: number[] = [];
-        await open(
-            (async function* () {
-                yield Buffer.from('hello');
-                yield '{"columns":120,"rows":40}';
-                while (!sent.includes('hello')) {
-                    await new Promise((resolve) => setImmediate(resolve));
-                }
-            })(),
-            sent
-        );
+        expect(data.path).to.equal(`${base}/terminals/${data.ticket}`);
+        const first = await files.as('admin').socket(data.path);
+        first.send(Buffer.from('hello'));
+        first.send('{"columns":120,"rows":40}');
+        expect(await textOf(first)).to.equal('hello');
+        await until('the new size', () => notes.includes('resize 120x40'));
+        first.close();
+        await until('the end of the shell', () => notes.length === 6);
         expect(notes).to.equal([
             'start -c exit 0 80x24 www-data xterm-256color',
             'disposed',
@@ -126,83 +131,68 @@ describe('POST /api/plugins/filemanager/terminals', () => {
             'kill SIGHUP',
             'disposed'
         ]);
-        expect(files.audited).to.have.length(2);
-        const again: string[] = [];
-        const left = Promise.withResolvers<void>();
-        await open(
-            (async function* () {
-                yield Buffer.from('exit');
-                while (!again.some((text) => text.includes('exitCode'))) {
-                    await new Promise((resolve) => setImmediate(resolve));
-                }
-                left.resolve();
-            })(),
-            again,
-            closed
-        );
-        await left.promise;
-        expect(again.at(-1)).to.equal('{"exitCode":7}');
-        expect(closed).to.equal([1000]);
+        const audited = (): number =>
+            files.host.audit.filter(
+                ({ action, resource, outcome }) =>
+                    outcome === 'success' &&
+                    resource.endsWith('terminal') &&
+                    (action === 'stop' || action === 'start')
+            ).length;
+        // One of the ticket, two of the socket.
+        await until('the entries of the socket', () => audited() === 3);
+        const again = await open();
+        again.send(Buffer.from('exit'));
+        expect(await textOf(again)).to.equal('{"exitCode":7}');
+        expect((await again.closed).code).to.equal(1000);
     });
 
     it('refuses what is no size, and more terminals than are allowed', async () => {
-        files = await Harness.start({ settings: { terminals: 1 }, pty: echoShell([]) });
-        const [sent, closed]: [string[], number[]] = [[], []];
-        await open(
-            (async function* () {
-                yield '{"columns":0,"rows":"x"}';
-            })(),
-            sent,
-            closed
-        );
-        expect(JSON.parse(sent.at(-1) ?? '').error.code).to.equal(40001);
-        expect(closed).to.contain(1011);
-        const leave = Promise.withResolvers<void>();
-        const entered = Promise.withResolvers<void>();
-        const first = open(
-            (async function* () {
-                entered.resolve();
-                await leave.promise;
-                yield '{"columns":1,"rows":1}';
-            })(),
-            []
-        );
-        await entered.promise;
+        files = await createFilesRig({ settings: { terminals: 1 }, ...terminalOf(echoShell([])) });
+        const wrong = await open();
+        wrong.send('{"columns":0,"rows":"x"}');
+        const shown = await Array.fromAsync(wrong);
+        expect(JSON.parse(String(shown.at(-1))).error.code).to.equal(40001);
+        expect((await wrong.closed).code).to.equal(1011);
+        const first = await open();
+        // What the shell says back shows that it runs.
+        first.send(Buffer.from('here'));
+        expect(await textOf(first)).to.equal('here');
         expect((await files.post('/terminals', {})).reason).to.equal('TOO_MANY_TERMINALS');
-        leave.resolve();
-        await first;
-        expect((await files.post('/terminals', {})).status).to.equal(200);
+        first.send('{"columns":1,"rows":1}');
+        first.close();
+        await until('the end of the shell', async () => (await files.post('/terminals', {})).status === 200);
         expect((await files.post('/terminals', { columns: 0 })).code).to.equal(40001);
     });
 });
 
 describe('@portico/plugin-filemanager', () => {
-    let files: Harness;
+    let files: FilesRig;
 
     afterEach(async () => files.close());
 
     it('leaves nothing behind after a hundred starts and ends', { timeout: 120_000 }, async () => {
-        files = await Harness.start();
+        files = await createFilesRig();
         const open = (): number =>
             process
                 .getActiveResourcesInfo()
                 .filter((kind) => kind !== 'Immediate' && kind !== 'TTYWrap' && kind !== 'PipeWrap').length;
         await files.put('kept', 'kept');
-        await files.end();
+        await files.host.stop();
         const before = open();
         for (let round = 0; round < 100; round += 1) {
-            await files.begin();
+            await files.host.start();
             expect((await files.read('kept')).data).to.equal('kept');
             await files.put('kept', 'kept');
-            const { leaked } = await files.end();
+            const { leaked } = await files.host.stop();
             expect(leaked).to.equal([]);
         }
-        expect(open()).to.be.at.most(before);
-        await files.begin();
+        // The client's connections end a little later.
+        await until('as few resources as before', () => open() <= before);
+        await files.host.start();
     });
 
     it('shows in its README the routes that it has', async () => {
-        files = await Harness.start();
+        files = await createFilesRig();
         const readme = readFileSync(
             new URL('../../../../extensions/filemanager/README.md', import.meta.url),
             'utf8'
@@ -212,14 +202,13 @@ describe('@portico/plugin-filemanager', () => {
                 /^\| ((?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS|WebSocket)[A-Z, ]*) `([^`]+)` \| ([a-z]+) \|/gm
             )
         ].map(([, methods, path, access]) => `${methods?.trim()} ${path?.replace(/\?.*/, '')} ${access}`);
-        const mounted = files.routes.map(
+        const mounted = files.host.document.routes.map(
             ({ kind, methods, path, access }) =>
                 `${kind === 'socket' ? 'WebSocket' : methods.join(', ')} ${path} ${typeof access === 'string' ? access : 'permission' in access ? access.permission : 'public'}`
         );
         expect(shown.sort()).to.equal(mounted.sort());
-        const settings = (await files.guest.define({})).settings as { keys: Record<string, unknown> };
         expect([...readme.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name).sort()).to.equal(
-            Object.keys(settings.keys).sort()
+            Object.keys(settings.describe()['keys']).sort()
         );
     });
 });

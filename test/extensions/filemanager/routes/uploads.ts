@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from '../harness.ts';
+import { createFilesRig, type FilesRig, rootPath, until } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -20,7 +20,7 @@ const chunk = (offset: number, more: Record<string, string> = {}): Record<string
 });
 
 describe('POST /api/plugins/filemanager/uploads', () => {
-    let files: Harness;
+    let files: FilesRig;
     const begin = async (path: string, length: number, more = ''): Promise<string> => {
         const { status, headers } = await files.tus('POST', 'uploads', {
             headers: { 'upload-length': String(length), ...metadata(path, more) }
@@ -32,7 +32,7 @@ describe('POST /api/plugins/filemanager/uploads', () => {
         (await files.tus('HEAD', upload)).headers.get('upload-offset');
 
     beforeEach(async () => {
-        files = await Harness.start({ settings: { uploadBytes: 1_000_000 } });
+        files = await createFilesRig({ settings: { uploadBytes: 1_000_000 } });
     });
 
     afterEach(async () => files.close());
@@ -79,8 +79,8 @@ describe('POST /api/plugins/filemanager/uploads', () => {
     it('goes on after a new start of the plugin, also when its database never heard of the last bytes', async () => {
         const upload = await begin('resumed', 8);
         await files.tus('PATCH', upload, { headers: chunk(0), body: 'half' });
-        await files.end();
-        await files.begin();
+        await files.host.stop();
+        await files.host.start();
         expect(await offsetOf(upload)).to.equal('4');
         expect((await files.tus('PATCH', upload, { headers: chunk(4), body: 'full' })).status).to.equal(204);
         expect(readFileSync(files.at('resumed'), 'utf8')).to.equal('halffull');
@@ -88,13 +88,15 @@ describe('POST /api/plugins/filemanager/uploads', () => {
 
     it('keeps what came before a connection broke', async () => {
         const upload = await begin('cut', 9);
-        await files.tus('PATCH', upload, {
+        const cut = files.tus('PATCH', upload, {
             headers: chunk(0),
             body: (async function* () {
                 yield Buffer.from('some');
+                await until('the first bytes', async () => (await offsetOf(upload)) === '4');
                 throw new Error('the connection broke');
             })()
         });
+        await expect(cut).to.reject();
         expect(await offsetOf(upload)).to.equal('4');
         await files.tus('PATCH', upload, { headers: chunk(4), body: ' more' });
         expect(readFileSync(files.at('cut'), 'utf8')).to.equal('some more');
@@ -182,15 +184,7 @@ describe('POST /api/plugins/filemanager/uploads', () => {
         ).to.equal(404);
         expect((await files.tus('DELETE', upload, { role: 'admin' })).status).to.equal(404);
         expect((await files.tus('HEAD', upload, { role: 'operator' })).status).to.equal(200);
-        await files.guest.settings({
-            values: {
-                ...(
-                    await files.guest.readSettings({
-                        values: { roots: [{ name: 'main', path: files.folder, roles: [] }] }
-                    })
-                ).values
-            }
-        });
+        await files.host.setSettings({ roots: [{ name: 'main', path: rootPath, roles: [] }] });
         expect(
             (await files.tus('PATCH', upload, { role: 'operator', headers: chunk(0), body: 'abc' })).status
         ).to.equal(404);
@@ -248,11 +242,7 @@ describe('POST /api/plugins/filemanager/uploads', () => {
         Date.now = () => real() + 25 * 3_600_000;
         try {
             expect((await files.tus('HEAD', old)).status).to.equal(410);
-            await files.schedules.get('expire')?.({
-                at: new Date(),
-                missed: false,
-                signal: new AbortController().signal
-            });
+            await files.host.schedules.run('expire');
         } finally {
             Date.now = real;
         }
