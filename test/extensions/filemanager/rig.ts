@@ -193,7 +193,9 @@ export async function createFilesRig({
     const host = await createTestHost(definition, {
         package: new URL('../../../extensions/filemanager', import.meta.url),
         forbidden,
-        boundary
+        boundary,
+        // Copies of hundreds of files take longer on a busy machine than a test usually waits.
+        timing: { patienceMs: 20_000 }
     });
     const rig = new FilesRig(host);
     mkdirSync(rig.folder);
