@@ -135,7 +135,8 @@ function dependenciesOf(description: Description, path: readonly string[]): Json
         if (options !== undefined || [key ?? '', ...peers].some((name) => name.includes('.'))) {
             throw new Inexpressible(path, `${rel}() over more than the object's own keys`);
         }
-        const each = peers.map((peer) => ({ required: [peer] }));
+        // Each alternative has the key that it requires: linters, and generators of types, look for it there.
+        const each = peers.map((peer) => ({ required: [peer], properties: { [peer]: {} } }));
         switch (rel) {
             case 'or':
                 return [{ anyOf: each }];

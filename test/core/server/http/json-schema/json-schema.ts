@@ -392,7 +392,10 @@ describe('jsonSchemaOf', () => {
             {
                 type: 'object',
                 properties: { a: { type: 'number', const: 1 }, b: { type: 'number', const: 2 } },
-                anyOf: [{ required: ['a'] }, { required: ['b'] }]
+                anyOf: [
+                    { required: ['a'], properties: { a: {} } },
+                    { required: ['b'], properties: { b: {} } }
+                ]
             }
         ],
         [
