@@ -47,6 +47,7 @@ export async function runFile(file, { limitMinutes }) {
     const journalFolder = mkdtempSync(join(tmpdir(), 'portico-journal-'));
     const journal = join(journalFolder, 'journal');
     const mark = `PORTICO_TEST_FILE=${folder}`;
+    const problems = [];
     try {
         const result = await run(
             join(BIN, 'node'),
@@ -71,17 +72,22 @@ export async function runFile(file, { limitMinutes }) {
         const lines = readJournal(journal);
         const tests = outcomes(lines.filter((line) => line.kind === 'test'));
         const last = lines.find((line) => line.kind === 'end');
-        const problems = [
+        problems.push(
             ...verdict(result, tests, last, limitMinutes),
             ...(await processesLeft(mark, folder, result.late))
-        ];
+        );
         // After a failure the clean-up may not have run: only a file that passes must leave nothing.
         if (problems.length === 0 && tests.every((test) => test.state !== 'failed')) {
             problems.push(...filesLeft(folder));
         }
         return { name: file, tests, problems, output: result.output, ms: result.ms };
     } finally {
-        rmSync(folder, { recursive: true, force: true });
+        try {
+            rmSync(folder, { recursive: true, force: true });
+        } catch (error) {
+            // For instance a mount that the test left there: this file fails, and the run goes on.
+            problems.push(`leaves a temporary folder that cannot be removed: ${error.message}`);
+        }
         rmSync(journalFolder, { recursive: true, force: true });
     }
 }

@@ -1,16 +1,18 @@
-import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, rmdirSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../support/skip.ts';
+import { noSmallDisk } from '../support/small-disk.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
 
 const itOnLinux = itUnless(existsSync('/proc/self/environ') ? undefined : 'there is no /proc', it);
+const itWithMounts = itUnless(noSmallDisk, it);
 
 interface Outcome {
     code: number | null;
@@ -77,6 +79,15 @@ describe('tools/test', () => {
         expect(output).to.contain('leaves these on the global object: forgotten');
         expect(output).to.contain('leaves files in the temporary folder: forgotten');
         expect(lines.at(-1)).to.equal('2 passed, 2 failed');
+        expect(code).to.equal(1);
+    });
+
+    itWithMounts('fails a file whose temporary folder cannot be removed, and goes on with the next one', async () => {
+        const { code, output, lines } = await run(['leaves-mount', 'passes']);
+        const [, folder = ''] = /cannot be removed: .*'(\/[^']+)'/.exec(output) ?? [];
+        execFileSync('umount', [folder]);
+        rmdirSync(folder);
+        expect(lines.at(-1)).to.equal('3 passed, 1 failed');
         expect(code).to.equal(1);
     });
 
