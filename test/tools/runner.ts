@@ -82,14 +82,17 @@ describe('tools/test', () => {
         expect(code).to.equal(1);
     });
 
-    itWithMounts('fails a file whose temporary folder cannot be removed, and goes on with the next one', async () => {
-        const { code, output, lines } = await run(['leaves-mount', 'passes']);
-        const [, folder = ''] = /cannot be removed: .*'(\/[^']+)'/.exec(output) ?? [];
-        execFileSync('umount', [folder]);
-        rmdirSync(folder);
-        expect(lines.at(-1)).to.equal('3 passed, 1 failed');
-        expect(code).to.equal(1);
-    });
+    itWithMounts(
+        'fails a file whose temporary folder cannot be removed, and goes on with the next one',
+        async () => {
+            const { code, output, lines } = await run(['leaves-mount', 'passes']);
+            const [, folder = ''] = /cannot be removed: .*'(\/[^']+)'/.exec(output) ?? [];
+            execFileSync('umount', [folder]);
+            rmdirSync(folder);
+            expect(lines.at(-1)).to.equal('3 passed, 1 failed');
+            expect(code).to.equal(1);
+        }
+    );
 
     itOnLinux('names the processes that a file leaves behind and ends them', async () => {
         const { code, output, lines } = await run(['leaves-processes']);
