@@ -5,10 +5,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Answer } from '../support/client.ts';
-import { type Consumer, faultsOf, outcome, startConsumer } from '../support/consumer.ts';
-import { createPanelProcess } from '../support/panel-process.ts';
-import { startUpstream, type TestUpstream } from '../support/upstream.ts';
+import type { Answer } from '../support/panel/client.ts';
+import { type Consumer, faultsOf, outcome, startConsumer } from '../support/panel/consumer.ts';
+import { createPanelProcess } from '../support/panel/process.ts';
+import { startUpstream, type TestUpstream } from '../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

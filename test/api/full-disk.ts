@@ -7,11 +7,11 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { engineHome } from '../../core/src/engine/files/home.ts';
-import type { Client } from '../support/client.ts';
-import { createPanelProcess, type PanelProcess } from '../support/panel-process.ts';
-import { createPluginFolder, type PluginFolder, pluginModule } from '../support/plugin-folder.ts';
+import { mountSmallDisk, noSmallDisk, type SmallDisk } from '../support/machine/small-disk.ts';
+import type { Client } from '../support/panel/client.ts';
+import { createPanelProcess, type PanelProcess } from '../support/panel/process.ts';
+import { createPluginFolder, type PluginFolder, pluginModule } from '../support/plugins/folder.ts';
 import { itUnless } from '../support/skip.ts';
-import { mountSmallDisk, noSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -5,8 +5,8 @@ import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
-import type { Answer } from '../support/client.ts';
-import { type ContractCheck, contractCheck } from '../support/contract.ts';
+import { type ContractCheck, contractCheck } from '../support/api/contract.ts';
+import { validateDocument } from '../support/api/document.ts';
 import {
     addressFaults,
     bodyFaults,
@@ -15,9 +15,9 @@ import {
     strayQuery,
     type Target,
     targetsOf
-} from '../support/faults.ts';
-import { validateDocument } from '../support/openapi-document.ts';
-import { startPanel, type TestPanel } from '../support/panel.ts';
+} from '../support/api/faults.ts';
+import type { Answer } from '../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

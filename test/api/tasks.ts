@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { startPanel, type TestPanel } from '../support/panel.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -10,8 +10,8 @@ import { createClient } from '@hey-api/openapi-ts';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import openapiTS, { astToString } from 'openapi-typescript';
 
-import { root } from '../support/markdown.ts';
-import { startPanel, type TestPanel } from '../support/panel.ts';
+import { root } from '../support/docs/markdown.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

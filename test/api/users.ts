@@ -9,7 +9,7 @@ import {
     password,
     system,
     systemCall
-} from '../support/entrance.ts';
+} from '../support/core/entrance.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -4,25 +4,27 @@
  */
 import { createReport, type Report } from './report.ts';
 
-const names = [
-    'http',
-    'hooks',
-    'audit',
-    'database',
-    'render',
-    'apply',
-    'traffic',
-    'memory',
-    'changes',
-    'events',
-    'process',
-    'plugins',
-    'acme'
-] as const;
-type Name = (typeof names)[number];
+const folders = {
+    http: 'panel',
+    hooks: 'plugins',
+    audit: 'panel',
+    database: 'panel',
+    render: 'engine',
+    apply: 'engine',
+    traffic: 'engine',
+    memory: 'panel',
+    changes: 'engine',
+    events: 'panel',
+    process: 'panel',
+    plugins: 'plugins',
+    acme: 'engine'
+} as const;
+type Name = keyof typeof folders;
+
+const names = Object.keys(folders) as Name[];
 
 const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => !(names as readonly string[]).includes(name));
+const unknown = asked.filter((name) => !Object.hasOwn(folders, name));
 if (unknown.length > 0) {
     console.error(`There is no bench ${unknown.join(', ')}; there are ${names.join(', ')}`);
     process.exit(2);
@@ -31,7 +33,9 @@ const report = createReport();
 for (const name of asked.length === 0 ? names : (asked as Name[])) {
     const began = performance.now();
     console.log(`\n${name}`);
-    const { bench } = (await import(`./${name}.ts`)) as { readonly bench: (report: Report) => Promise<void> };
+    const { bench } = (await import(`./${folders[name]}/${name}.ts`)) as {
+        readonly bench: (report: Report) => Promise<void>;
+    };
     await bench(report);
     console.log(`      ${Math.round((performance.now() - began) / 1000)} s`);
 }

@@ -1,13 +1,16 @@
 /** The crash harness: writers, contenders and visitors on a panel of its own, and rounds in which it is killed and held against what it said. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { Client } from '../support/client.ts';
-import { createPanelProcess, type PanelProcess, processPassword } from '../support/panel-process.ts';
-import { selfSigned } from '../support/self-signed.ts';
-import { startUpstream, type TestUpstream } from '../support/upstream.ts';
-import { type Contenders, createContenders } from './contenders.ts';
+import type { Client } from '../support/panel/client.ts';
+import { createPanelProcess, type PanelProcess, processPassword } from '../support/panel/process.ts';
+import { selfSigned } from '../support/servers/self-signed.ts';
+import { startUpstream, type TestUpstream } from '../support/servers/upstream.ts';
+import { type Contenders, createContenders } from './clients/contenders.ts';
+import type { Material } from './clients/operations.ts';
+import { type Site, startVisitors, type Visitors } from './clients/visitors.ts';
+import { emptyWorld } from './clients/world.ts';
+import { Writer } from './clients/writer.ts';
 import { nemeses, type Nemesis, type NemesisName } from './nemesis.ts';
-import type { Material } from './operations.ts';
 import type { Random } from './random.ts';
 import { cutRestore } from './restore.ts';
 import {
@@ -22,9 +25,6 @@ import {
     tokensHold,
     type Verification
 } from './verify.ts';
-import { type Site, startVisitors, type Visitors } from './visitors.ts';
-import { emptyWorld } from './world.ts';
-import { Writer } from './writer.ts';
 
 export interface Round {
     readonly nemesis: string;

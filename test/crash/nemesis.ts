@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { engineHome } from '../../core/src/engine/files/home.ts';
-import type { Client } from '../support/client.ts';
-import type { PanelProcess } from '../support/panel-process.ts';
+import type { Client } from '../support/panel/client.ts';
+import type { PanelProcess } from '../support/panel/process.ts';
 import type { Random } from './random.ts';
 
 export interface Victim {

@@ -1,11 +1,11 @@
 /** A restore of a revision, cut at any moment: every host is as it was then, or none is. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { Client } from '../support/client.ts';
-import type { PanelProcess } from '../support/panel-process.ts';
+import type { Client } from '../support/panel/client.ts';
+import type { PanelProcess } from '../support/panel/process.ts';
+import type { Fields } from './clients/world.ts';
 import type { Random } from './random.ts';
 import { list } from './verify.ts';
-import type { Fields } from './world.ts';
 
 /** What a restore brings back: all but what counts on. */
 const contentOf = (hosts: readonly Fields[]): string =>

@@ -1,11 +1,11 @@
 /** What must hold after every crash. Each function reports what does not. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { Client } from '../support/client.ts';
+import type { Client } from '../support/panel/client.ts';
+import { ask } from './clients/visitors.ts';
+import { emptyWorld, type Fields, kinds, lasting, nameOf, type World } from './clients/world.ts';
+import type { Writer } from './clients/writer.ts';
 import type { Random } from './random.ts';
-import { ask } from './visitors.ts';
-import { emptyWorld, type Fields, kinds, lasting, nameOf, type World } from './world.ts';
-import type { Writer } from './writer.ts';
 
 export interface Verification {
     readonly client: Client;

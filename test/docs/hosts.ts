@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Answer, Client } from '../support/client.ts';
-import { blocksOf, checkedRows, readPage } from '../support/markdown.ts';
-import { startPanel, type TestPanel } from '../support/panel.ts';
+import { blocksOf, checkedRows, readPage } from '../support/docs/markdown.ts';
+import { type Answer, Client } from '../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

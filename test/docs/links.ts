@@ -5,7 +5,15 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { corePermissions } from '../../core/src/features/users/roles/permissions.ts';
-import { anchorsOf, blocksOf, checkedRows, linksOf, pages, readPage, root } from '../support/markdown.ts';
+import {
+    anchorsOf,
+    blocksOf,
+    checkedRows,
+    linksOf,
+    pages,
+    readPage,
+    root
+} from '../support/docs/markdown.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

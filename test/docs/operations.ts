@@ -9,9 +9,9 @@ import * as Lab from '@hapi/lab';
 
 import { defaultTiming } from '../../core/src/engine/caddy/timing.ts';
 import { keptRevisions } from '../../core/src/engine/revisions/revisions.ts';
-import { Client } from '../support/client.ts';
-import { blocksOf, readPage, root } from '../support/markdown.ts';
-import { startPanel, type TestPanel } from '../support/panel.ts';
+import { blocksOf, readPage, root } from '../support/docs/markdown.ts';
+import { Client } from '../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
 import { itUnless } from '../support/skip.ts';
 
 export const lab = Lab.script();

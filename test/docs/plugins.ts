@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { blocksOf, readPage, root } from '../support/markdown.ts';
-import { pluginPages } from '../support/plugin-reference.ts';
+import { blocksOf, readPage, root } from '../support/docs/markdown.ts';
+import { pluginPages } from '../support/docs/plugin-reference.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -8,10 +8,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { engineHome } from '../../core/src/engine/files/home.ts';
-import { blocksOf, readPage, root, rowsOf } from '../support/markdown.ts';
-import { commandOf } from '../support/panel-process.ts';
+import { blocksOf, readPage, root, rowsOf } from '../support/docs/markdown.ts';
+import { until } from '../support/engine/real.ts';
+import { commandOf } from '../support/panel/process.ts';
 import { freePort } from '../support/ports.ts';
-import { until } from '../support/real-engine.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -6,9 +6,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createFaultyEngine } from '../support/faulty-engine.ts';
-import { expectNoMore, held } from '../support/held.ts';
-import { startPanel } from '../support/panel.ts';
+import { createFaultyEngine } from '../support/engine/faulty.ts';
+import { expectNoMore, held } from '../support/machine/held.ts';
+import { startPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

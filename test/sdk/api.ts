@@ -4,8 +4,8 @@ import { join, relative } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { apiPages } from '../support/api-report.ts';
-import { root } from '../support/markdown.ts';
+import { apiPages } from '../support/docs/api-report.ts';
+import { root } from '../support/docs/markdown.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -19,8 +19,8 @@ import * as Lab from '@hapi/lab';
 
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import { prepareDataDir } from '../../core/src/platform/data-dir.ts';
-import { Client } from '../support/client.ts';
-import { startPanel } from '../support/panel.ts';
+import { Client } from '../support/panel/client.ts';
+import { startPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

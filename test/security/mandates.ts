@@ -2,9 +2,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Answer } from '../support/client.ts';
-import { startPanel, type TestPanel } from '../support/panel.ts';
-import { createPluginFolder, type PluginFolder, pluginModule } from '../support/plugin-folder.ts';
+import type { Answer } from '../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
+import { createPluginFolder, type PluginFolder, pluginModule } from '../support/plugins/folder.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -2,9 +2,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Answer } from '../support/client.ts';
-import { createFaultyEngine } from '../support/faulty-engine.ts';
-import { adminPassword, startPanel, type TestPanel } from '../support/panel.ts';
+import { createFaultyEngine } from '../support/engine/faulty.ts';
+import type { Answer } from '../support/panel/client.ts';
+import { adminPassword, startPanel, type TestPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -10,10 +10,10 @@ import { createGateway } from '../../core/src/server/gateway/gateway.ts';
 import { liftTicket, ticketOf } from '../../core/src/server/http/request/ticket.ts';
 import { stream } from '../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../core/src/server/http/server.ts';
-import { Client } from '../support/client.ts';
-import { createFaultyEngine } from '../support/faulty-engine.ts';
-import { createTestPorts } from '../support/http-ports.ts';
-import { startPanel, type TestPanel } from '../support/panel.ts';
+import { createTestPorts } from '../support/core/http-ports.ts';
+import { createFaultyEngine } from '../support/engine/faulty.ts';
+import { Client } from '../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -7,13 +7,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { packageArchive } from '../support/archive.ts';
-import type { Answer } from '../support/client.ts';
-import { adminPassword, startPanel, type TestPanel } from '../support/panel.ts';
-import { createPluginFolder, helloRoute, type PluginFolder, pluginModule } from '../support/plugin-folder.ts';
-import { ended } from '../support/plugin-panel.ts';
-import { until } from '../support/real-engine.ts';
-import { versionedPackage } from '../support/versioned-plugin.ts';
+import { until } from '../support/engine/real.ts';
+import type { Answer } from '../support/panel/client.ts';
+import { adminPassword, startPanel, type TestPanel } from '../support/panel/panel.ts';
+import {
+    createPluginFolder,
+    helloRoute,
+    type PluginFolder,
+    pluginModule
+} from '../support/plugins/folder.ts';
+import { ended } from '../support/plugins/panel.ts';
+import { versionedPackage } from '../support/plugins/versioned.ts';
+import { packageArchive } from '../support/registry/archive.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

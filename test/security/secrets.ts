@@ -10,10 +10,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { type EngineFolders, engineHome } from '../../core/src/engine/files/home.ts';
-import { Client } from '../support/client.ts';
-import { codeOf } from '../support/entrance.ts';
-import { createPanelProcess, type PanelProcess } from '../support/panel-process.ts';
-import { selfSigned } from '../support/self-signed.ts';
+import { codeOf } from '../support/core/entrance.ts';
+import { Client } from '../support/panel/client.ts';
+import { createPanelProcess, type PanelProcess } from '../support/panel/process.ts';
+import { selfSigned } from '../support/servers/self-signed.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

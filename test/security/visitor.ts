@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { startFastcgi, type TestResponder } from '../support/fastcgi.ts';
-import { startPanel, type TestPanel } from '../support/panel.ts';
-import { received, startUpstream, type TestUpstream } from '../support/upstream.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
+import { startFastcgi, type TestResponder } from '../support/servers/fastcgi.ts';
+import { received, startUpstream, type TestUpstream } from '../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -2,8 +2,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
-import { startPanel, type TestPanel } from '../support/panel.ts';
-import { referencePages } from '../support/reference.ts';
+import { referencePages } from '../support/docs/reference.ts';
+import { startPanel, type TestPanel } from '../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

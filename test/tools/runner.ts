@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { noSmallDisk } from '../support/machine/small-disk.ts';
 import { itUnless } from '../support/skip.ts';
-import { noSmallDisk } from '../support/small-disk.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

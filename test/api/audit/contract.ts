@@ -5,8 +5,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import type { Answer } from '../../support/client.ts';
-import { type Consumer, outcome, startConsumer } from '../../support/consumer.ts';
+import type { Answer } from '../../support/panel/client.ts';
+import { type Consumer, outcome, startConsumer } from '../../support/panel/consumer.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

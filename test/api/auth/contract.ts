@@ -5,10 +5,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
-import { type Answer, solve } from '../../support/client.ts';
-import { type Consumer, outcome, startConsumer } from '../../support/consumer.ts';
-import { codeOf } from '../../support/entrance.ts';
-import { adminPassword } from '../../support/panel.ts';
+import { codeOf } from '../../support/core/entrance.ts';
+import { type Answer, solve } from '../../support/panel/client.ts';
+import { type Consumer, outcome, startConsumer } from '../../support/panel/consumer.ts';
+import { adminPassword } from '../../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

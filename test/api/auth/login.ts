@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Answer, codeOf, type Entrance, openEntrance, password } from '../../support/entrance.ts';
+import { type Answer, codeOf, type Entrance, openEntrance, password } from '../../support/core/entrance.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

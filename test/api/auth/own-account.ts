@@ -8,7 +8,7 @@ import {
     openEntrance,
     password,
     things
-} from '../../support/entrance.ts';
+} from '../../support/core/entrance.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Answer, type Entrance, openEntrance, password, things } from '../../support/entrance.ts';
+import { type Answer, type Entrance, openEntrance, password, things } from '../../support/core/entrance.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -6,10 +6,10 @@ import { connect } from 'node:tls';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Bind, noBind, startBind } from '../../support/bind.ts';
-import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
-import { type Pebble, startPebble } from '../../support/pebble.ts';
-import { until } from '../../support/real-engine.ts';
+import { until } from '../../support/engine/real.ts';
+import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { type Bind, noBind, startBind } from '../../support/servers/bind.ts';
+import { type Pebble, startPebble } from '../../support/servers/pebble.ts';
 import { itUnless } from '../../support/skip.ts';
 
 export const lab = Lab.script();

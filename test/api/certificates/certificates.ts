@@ -3,8 +3,8 @@ import { connect } from 'node:tls';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { selfSigned } from '../../support/self-signed.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { selfSigned } from '../../support/servers/self-signed.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -12,12 +12,12 @@ import {
     type Sealed,
     type SecretMap
 } from '../../../core/src/features/import-export/document/vault.ts';
-import { type Bind, noBind, startBind } from '../../support/bind.ts';
-import type { Answer } from '../../support/client.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { type Pebble, startPebble } from '../../support/pebble.ts';
-import { until } from '../../support/real-engine.ts';
-import { type Pair, selfSigned } from '../../support/self-signed.ts';
+import { until } from '../../support/engine/real.ts';
+import type { Answer } from '../../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { type Bind, noBind, startBind } from '../../support/servers/bind.ts';
+import { type Pebble, startPebble } from '../../support/servers/pebble.ts';
+import { type Pair, selfSigned } from '../../support/servers/self-signed.ts';
 import { itUnless } from '../../support/skip.ts';
 
 export const lab = Lab.script();

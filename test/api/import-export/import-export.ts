@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Answer } from '../../support/client.ts';
-import { codeOf } from '../../support/entrance.ts';
-import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
-import { until } from '../../support/real-engine.ts';
-import { selfSigned } from '../../support/self-signed.ts';
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
+import { codeOf } from '../../support/core/entrance.ts';
+import { until } from '../../support/engine/real.ts';
+import type { Answer } from '../../support/panel/client.ts';
+import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { selfSigned } from '../../support/servers/self-signed.ts';
+import { startUpstream, type TestUpstream } from '../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

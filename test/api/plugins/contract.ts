@@ -3,21 +3,21 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
-import { packageArchive } from '../../support/archive.ts';
-import type { Answer } from '../../support/client.ts';
-import { faultsOf, outcome, startConsumer } from '../../support/consumer.ts';
-import { type ContractCheck, contractCheck } from '../../support/contract.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { type ContractCheck, contractCheck } from '../../support/api/contract.ts';
+import { until } from '../../support/engine/real.ts';
+import type { Answer } from '../../support/panel/client.ts';
+import { faultsOf, outcome, startConsumer } from '../../support/panel/consumer.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import {
     createPluginFolder,
     helloRoute,
     type PluginFolder,
     pluginModule
-} from '../../support/plugin-folder.ts';
-import { ended } from '../../support/plugin-panel.ts';
-import { until } from '../../support/real-engine.ts';
-import { publishVersion, versionedPackage } from '../../support/versioned-plugin.ts';
+} from '../../support/plugins/folder.ts';
+import { ended } from '../../support/plugins/panel.ts';
+import { publishVersion, versionedPackage } from '../../support/plugins/versioned.ts';
+import { packageArchive } from '../../support/registry/archive.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import {
     createPluginFolder,
     helloRoute,
     type PluginFolder,
     pluginModule
-} from '../../support/plugin-folder.ts';
+} from '../../support/plugins/folder.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

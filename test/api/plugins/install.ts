@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type ArchiveEntry, packageArchive } from '../../support/archive.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { ended } from '../../support/plugin-panel.ts';
-import { publishVersion, versionedPackage } from '../../support/versioned-plugin.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { ended } from '../../support/plugins/panel.ts';
+import { publishVersion, versionedPackage } from '../../support/plugins/versioned.ts';
+import { type ArchiveEntry, packageArchive } from '../../support/registry/archive.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -2,8 +2,8 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugin-folder.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugins/folder.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { until } from '../../support/engine/real.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import {
     createPluginFolder,
     helloRoute,
     type PluginFolder,
     pluginModule
-} from '../../support/plugin-folder.ts';
-import { until } from '../../support/real-engine.ts';
+} from '../../support/plugins/folder.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

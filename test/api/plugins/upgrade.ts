@@ -9,12 +9,12 @@ import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 import { WebSocket } from 'ws';
 
-import type { Answer } from '../../support/client.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { pluginPackage } from '../../support/plugin-packages.ts';
-import { type Ended, ended, hashesOf } from '../../support/plugin-panel.ts';
-import { publishVersion, versionedPackage, type VersionOptions } from '../../support/versioned-plugin.ts';
+import type { Answer } from '../../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { type Ended, ended, hashesOf } from '../../support/plugins/panel.ts';
+import { publishVersion, versionedPackage, type VersionOptions } from '../../support/plugins/versioned.ts';
+import { pluginPackage } from '../../support/registry/packages.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

@@ -4,10 +4,10 @@ import { request } from 'node:http';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Answer } from '../../support/client.ts';
-import { type Consumer, outcome, startConsumer } from '../../support/consumer.ts';
-import { until } from '../../support/real-engine.ts';
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
+import { until } from '../../support/engine/real.ts';
+import type { Answer } from '../../support/panel/client.ts';
+import { type Consumer, outcome, startConsumer } from '../../support/panel/consumer.ts';
+import { startUpstream, type TestUpstream } from '../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

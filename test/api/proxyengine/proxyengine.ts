@@ -2,9 +2,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { maskText } from '../../../core/src/engine/wire/mask.ts';
-import type { Answer } from '../../support/client.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
+import type { Answer } from '../../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { startUpstream, type TestUpstream } from '../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -8,11 +8,11 @@ import { newSecret, readSecret, sign } from '../../../core/src/features/notifica
 import { notificationRoutes } from '../../../core/src/features/notifications/routes.ts';
 import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
 import { createHttpServer } from '../../../core/src/server/http/server.ts';
-import { type Answer, Client } from '../../support/client.ts';
-import { caller, createTestPorts, type TestPorts } from '../../support/http-ports.ts';
-import { openMailServer } from '../../support/mail-server.ts';
-import { type Notifying, openNotifying, until } from '../../support/notifying.ts';
-import { openReceiver, type Receiver, verifies } from '../../support/receiver.ts';
+import { caller, createTestPorts, type TestPorts } from '../../support/core/http-ports.ts';
+import { type Notifying, openNotifying, until } from '../../support/core/notifying.ts';
+import { type Answer, Client } from '../../support/panel/client.ts';
+import { openMailServer } from '../../support/servers/mail.ts';
+import { openReceiver, type Receiver, verifies } from '../../support/servers/webhooks.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

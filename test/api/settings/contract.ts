@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/consumer.ts';
-import { createPanelProcess } from '../../support/panel-process.ts';
+import { until } from '../../support/engine/real.ts';
+import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/panel/consumer.ts';
+import { createPanelProcess } from '../../support/panel/process.ts';
 import { freePort } from '../../support/ports.ts';
-import { until } from '../../support/real-engine.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -389,7 +389,7 @@ describe('the process', () => {
                 await fresh.start();
                 const password = /"admin" with the password (\S+)/.exec(fresh.output)?.[1] ?? '';
                 expect(password.length >= 16).to.be.true();
-                const { Client } = await import('../../support/client.ts');
+                const { Client } = await import('../../support/panel/client.ts');
                 const client = new Client(fresh.port);
                 const { data } = await client.login('admin', password);
                 expect(data.user.mustChangePassword).to.be.true();

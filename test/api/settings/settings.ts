@@ -13,9 +13,9 @@ import { readConfig } from '../../../core/src/platform/config.ts';
 import { prepareDataDir } from '../../../core/src/platform/data-dir.ts';
 import { createKeyring } from '../../../core/src/platform/keyring.ts';
 import { createLog } from '../../../core/src/platform/log.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { callOf, person } from '../../support/core/store.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { freePort } from '../../support/ports.ts';
-import { callOf, person } from '../../support/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -4,9 +4,15 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { panelFolder, portico, removeFolder, type RunningPanel, startPanel } from '../../support/console.ts';
-import { journalCapabilities, journalCode } from '../../support/journal-plugin.ts';
-import { createPluginFolder } from '../../support/plugin-folder.ts';
+import {
+    panelFolder,
+    portico,
+    removeFolder,
+    type RunningPanel,
+    startPanel
+} from '../../support/panel/console.ts';
+import { createPluginFolder } from '../../support/plugins/folder.ts';
+import { journalCapabilities, journalCode } from '../../support/plugins/journal.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -19,7 +19,7 @@ import {
     removeFolder,
     type RunningPanel,
     startPanel
-} from '../../support/console.ts';
+} from '../../support/panel/console.ts';
 import { freePort } from '../../support/ports.ts';
 
 export const lab = Lab.script();

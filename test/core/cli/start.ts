@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { oldNode, panelFolder, portico, removeFolder, startPanel } from '../../support/console.ts';
+import { oldNode, panelFolder, portico, removeFolder, startPanel } from '../../support/panel/console.ts';
 import { freePort } from '../../support/ports.ts';
 import { itUnless } from '../../support/skip.ts';
 

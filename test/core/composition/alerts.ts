@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createFaultyEngine, type FaultyEngine } from '../../support/faulty-engine.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { until } from '../../support/real-engine.ts';
+import { createFaultyEngine, type FaultyEngine } from '../../support/engine/faulty.ts';
+import { until } from '../../support/engine/real.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -1,6 +1,6 @@
 import * as Lab from '@hapi/lab';
 
-import { createFaultyEngine } from '../../support/faulty-engine.ts';
+import { createFaultyEngine } from '../../support/engine/faulty.ts';
 import { engineContract } from './contract.ts';
 
 export const lab = Lab.script();

@@ -10,10 +10,10 @@ import * as Lab from '@hapi/lab';
 
 import { CaddyDriver } from '../../../core/src/engine/caddy/caddy.ts';
 import { engineHome } from '../../../core/src/engine/files/home.ts';
-import { Client } from '../../support/client.ts';
+import { until } from '../../support/engine/real.ts';
+import { Client } from '../../support/panel/client.ts';
 import { freePort } from '../../support/ports.ts';
-import { until } from '../../support/real-engine.ts';
-import { startUpstream } from '../../support/upstream.ts';
+import { startUpstream } from '../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

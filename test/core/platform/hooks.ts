@@ -1,8 +1,8 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createFaultyEngine } from '../../support/faulty-engine.ts';
-import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
+import { createFaultyEngine } from '../../support/engine/faulty.ts';
+import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, describe, it } = lab;

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { mountSmallDisk, noSmallDisk } from '../../support/machine/small-disk.ts';
 import { itUnless } from '../../support/skip.ts';
-import { mountSmallDisk, noSmallDisk } from '../../support/small-disk.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -7,7 +7,7 @@ import type { Generation } from '../../../core/src/plugins/runtime/generation.ts
 import { defineCronjob } from '../../../extensions/cronjob/src/index.ts';
 import type { Machine } from '../../../extensions/cronjob/src/machine.ts';
 import type { Manifest } from '../../../registry/src/manifest.ts';
-import { type Asked, createPluginRig, type PluginRig } from '../../support/plugin-host.ts';
+import { type Asked, createPluginRig, type PluginRig } from '../../support/plugins/host.ts';
 
 const { portico: manifest } = JSON.parse(
     readFileSync(new URL('../../../extensions/cronjob/package.json', import.meta.url), 'utf8')

@@ -5,9 +5,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { Installed, Registry } from '../../../registry/src/index.ts';
-import { packageArchive } from '../../support/archive.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
-import { pluginCode, pluginPackage, refusal, tryRegistry } from '../../support/plugin-packages.ts';
+import { packageArchive } from '../../support/registry/archive.ts';
+import { pluginCode, pluginPackage, refusal, tryRegistry } from '../../support/registry/packages.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

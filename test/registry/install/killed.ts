@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
-import { pluginCode, pluginPackage, tryRegistry } from '../../support/plugin-packages.ts';
+import { pluginCode, pluginPackage, tryRegistry } from '../../support/registry/packages.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -18,7 +18,7 @@ async function installKilled(dataDir: string, url: string, phase: string | null)
         process.execPath,
         [
             ...process.execArgv,
-            join(import.meta.dirname, '../../support/install-process.ts'),
+            join(import.meta.dirname, '../../support/registry/install-process.ts'),
             dataDir,
             url,
             '2.0.0'

@@ -12,7 +12,7 @@ import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, joi } from '@portico/sdk';
 
 import { LeakDetector } from '../../../registry/src/load/leak-detector.ts';
-import { createPluginRig, type PluginRig, type RunOptions } from '../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig, type RunOptions } from '../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -7,8 +7,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { createRegistry, type Registry } from '../../../registry/src/index.ts';
-import { pluginCode, pluginPackage } from '../../support/plugin-packages.ts';
-import { type Outcome, outcomesOf } from '../../support/registry-outcomes.ts';
+import { type Outcome, outcomesOf } from '../../support/registry/outcomes.ts';
+import { pluginCode, pluginPackage } from '../../support/registry/packages.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

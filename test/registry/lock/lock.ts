@@ -16,9 +16,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { Installed, Registry } from '../../../registry/src/index.ts';
-import { packageArchive } from '../../support/archive.ts';
-import { pluginCode, pluginPackage, tryRegistry } from '../../support/plugin-packages.ts';
-import { outcomesOf } from '../../support/registry-outcomes.ts';
+import { packageArchive } from '../../support/registry/archive.ts';
+import { outcomesOf } from '../../support/registry/outcomes.ts';
+import { pluginCode, pluginPackage, tryRegistry } from '../../support/registry/packages.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

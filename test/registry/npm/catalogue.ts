@@ -2,8 +2,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { InstallFailure, type Registry } from '../../../registry/src/index.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
-import { pluginPackage, tryRegistry } from '../../support/plugin-packages.ts';
+import { pluginPackage, tryRegistry } from '../../support/registry/packages.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

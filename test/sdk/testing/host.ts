@@ -23,7 +23,7 @@ import {
     type TestHostOptions
 } from '@portico/testing';
 
-import { root } from '../../support/markdown.ts';
+import { root } from '../../support/docs/markdown.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

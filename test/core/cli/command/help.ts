@@ -7,7 +7,7 @@ import * as Lab from '@hapi/lab';
 import { commandHelp, overview } from '../../../../core/src/cli/command/help.ts';
 import { commands } from '../../../../core/src/cli/commands.ts';
 import { variables } from '../../../../core/src/platform/config.ts';
-import { oldNode, portico } from '../../../support/console.ts';
+import { oldNode, portico } from '../../../support/panel/console.ts';
 import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();

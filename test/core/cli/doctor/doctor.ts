@@ -6,7 +6,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { panelFolder, portico, removeFolder } from '../../../support/console.ts';
+import { panelFolder, portico, removeFolder } from '../../../support/panel/console.ts';
 import { freePort } from '../../../support/ports.ts';
 
 export const lab = Lab.script();

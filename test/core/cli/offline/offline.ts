@@ -28,7 +28,7 @@ import {
     portico,
     removeFolder,
     shim
-} from '../../../support/console.ts';
+} from '../../../support/panel/console.ts';
 import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();

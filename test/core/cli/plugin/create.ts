@@ -8,10 +8,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { reservedNames } from '../../../../core/src/composition/reserved-names.ts';
-import { portico } from '../../../support/console.ts';
-import { root as repository } from '../../../support/markdown.ts';
-import { startPanel } from '../../../support/panel.ts';
-import { ended } from '../../../support/plugin-panel.ts';
+import { root as repository } from '../../../support/docs/markdown.ts';
+import { portico } from '../../../support/panel/console.ts';
+import { startPanel } from '../../../support/panel/panel.ts';
+import { ended } from '../../../support/plugins/panel.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

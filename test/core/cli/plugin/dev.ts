@@ -15,9 +15,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { environmentOf, shim } from '../../../support/console.ts';
-import { root as repository } from '../../../support/markdown.ts';
-import { until } from '../../../support/real-engine.ts';
+import { root as repository } from '../../../support/docs/markdown.ts';
+import { until } from '../../../support/engine/real.ts';
+import { environmentOf, shim } from '../../../support/panel/console.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -19,7 +19,7 @@ import { openStorage } from '../../../../core/src/composition/storage.ts';
 import { KeptPlugins } from '../../../../core/src/features/import-export/plugins/kept.ts';
 import { systemClock } from '../../../../core/src/platform/clock.ts';
 import { createKeyring } from '../../../../core/src/platform/keyring.ts';
-import { packageArchive } from '../../../support/archive.ts';
+import { until } from '../../../support/engine/real.ts';
 import {
     auditOf,
     contentOf,
@@ -30,18 +30,18 @@ import {
     removeFolder,
     shim,
     startPanel
-} from '../../../support/console.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../../support/npm-registry.ts';
-import { createPanelProcess, type PanelProcess } from '../../../support/panel-process.ts';
+} from '../../../support/panel/console.ts';
+import { createPanelProcess, type PanelProcess } from '../../../support/panel/process.ts';
 import {
     createPluginFolder,
     helloRoute,
     type PluginFolder,
     pluginModule
-} from '../../../support/plugin-folder.ts';
-import { pluginPackage } from '../../../support/plugin-packages.ts';
-import { until } from '../../../support/real-engine.ts';
-import { publishVersion, versionedPackage } from '../../../support/versioned-plugin.ts';
+} from '../../../support/plugins/folder.ts';
+import { publishVersion, versionedPackage } from '../../../support/plugins/versioned.ts';
+import { packageArchive } from '../../../support/registry/archive.ts';
+import { pluginPackage } from '../../../support/registry/packages.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { packageArchive } from '../../../support/archive.ts';
+import { until } from '../../../support/engine/real.ts';
 import {
     auditOf,
     environmentOf,
@@ -17,16 +17,16 @@ import {
     type RunningPanel,
     shim,
     startPanel
-} from '../../../support/console.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../../support/npm-registry.ts';
+} from '../../../support/panel/console.ts';
 import {
     createPluginFolder,
     helloRoute,
     type PluginFolder,
     pluginModule
-} from '../../../support/plugin-folder.ts';
-import { until } from '../../../support/real-engine.ts';
-import { publishVersion, versionedPackage } from '../../../support/versioned-plugin.ts';
+} from '../../../support/plugins/folder.ts';
+import { publishVersion, versionedPackage } from '../../../support/plugins/versioned.ts';
+import { packageArchive } from '../../../support/registry/archive.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

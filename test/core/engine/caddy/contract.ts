@@ -1,8 +1,8 @@
 import * as Lab from '@hapi/lab';
 
 import { adminConfig } from '../../../../core/src/engine/files/home.ts';
+import { answerOf, createRealEngine } from '../../../support/engine/real.ts';
 import { freePort } from '../../../support/ports.ts';
-import { answerOf, createRealEngine } from '../../../support/real-engine.ts';
 import { engineContract } from '../contract.ts';
 
 export const lab = Lab.script();

@@ -5,9 +5,9 @@ import * as Lab from '@hapi/lab';
 import { type FailureError, isFailure } from '@portico/sdk';
 
 import { readFragments } from '../../../../core/src/engine/fragments/check.ts';
-import { creates, faultyRig, realRig, type Rig, updates } from '../../../support/engine-rig.ts';
-import { callOf, person } from '../../../support/store.ts';
-import { startUpstream, type TestUpstream } from '../../../support/upstream.ts';
+import { callOf, person } from '../../../support/core/store.ts';
+import { creates, faultyRig, realRig, type Rig, updates } from '../../../support/engine/rig.ts';
+import { startUpstream, type TestUpstream } from '../../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, describe, it } = lab;

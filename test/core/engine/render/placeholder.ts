@@ -5,7 +5,7 @@ import { literal, unsupportedPlaceholders } from '../../../../core/src/engine/re
 import { shares } from '../../../../core/src/engine/render/profile/proxy.ts';
 import { parseUpstream } from '../../../../core/src/engine/render/profile/upstream.ts';
 import type { Site } from '../../../../core/src/engine/site.ts';
-import { testSite } from '../../../support/site.ts';
+import { testSite } from '../../../support/engine/site.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

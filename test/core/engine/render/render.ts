@@ -7,7 +7,7 @@ import { engineFeatures } from '../../../../core/src/engine/render/features.ts';
 import { explain, render } from '../../../../core/src/engine/render/render.ts';
 import { parseEngineVersion } from '../../../../core/src/engine/render/version.ts';
 import type { Site, SiteCertificate } from '../../../../core/src/engine/site.ts';
-import { testContext, testSite } from '../../../support/site.ts';
+import { testContext, testSite } from '../../../support/engine/site.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

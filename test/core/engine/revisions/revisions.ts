@@ -4,8 +4,8 @@ import * as Lab from '@hapi/lab';
 import { SiteTable } from '../../../../core/src/engine/files/table/table.ts';
 import { keptRevisions } from '../../../../core/src/engine/revisions/revisions.ts';
 import type { EngineSettings } from '../../../../core/src/engine/site.ts';
-import { creates, type FaultyRig, faultyRig, removes, updates } from '../../../support/engine-rig.ts';
-import { callOf, person } from '../../../support/store.ts';
+import { callOf, person } from '../../../support/core/store.ts';
+import { creates, type FaultyRig, faultyRig, removes, updates } from '../../../support/engine/rig.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -6,6 +6,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { SiteTable } from '../../../../core/src/engine/files/table/table.ts';
+import { callOf, person } from '../../../support/core/store.ts';
+import { until } from '../../../support/engine/real.ts';
 import {
     creates,
     type FaultyRig,
@@ -14,10 +16,8 @@ import {
     removes,
     type Rig,
     updates
-} from '../../../support/engine-rig.ts';
-import { until } from '../../../support/real-engine.ts';
-import { callOf, person } from '../../../support/store.ts';
-import { startUpstream, type TestUpstream } from '../../../support/upstream.ts';
+} from '../../../support/engine/rig.ts';
+import { startUpstream, type TestUpstream } from '../../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

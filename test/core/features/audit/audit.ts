@@ -7,7 +7,7 @@ import { Audit } from '../../../../core/src/features/audit/audit.ts';
 import { auditEntities, auditMigrations } from '../../../../core/src/features/audit/entities.ts';
 import type { AuditFilter } from '../../../../core/src/features/audit/search/search.ts';
 import type { AuditEntry } from '../../../../core/src/server/http/ports.ts';
-import { entryOf, type HandClock, handClock, openStore, type Store } from '../../../support/store.ts';
+import { entryOf, type HandClock, handClock, openStore, type Store } from '../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -3,7 +3,7 @@ import * as Lab from '@hapi/lab';
 
 import { Refusals } from '../../../../core/src/features/audit/refusals.ts';
 import type { AuditEntry } from '../../../../core/src/server/http/ports.ts';
-import { entryOf } from '../../../support/store.ts';
+import { entryOf } from '../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -3,10 +3,10 @@ import { readdirSync } from 'node:fs';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Bind, noBind, startBind } from '../../../support/bind.ts';
-import { createPanelProcess, type PanelProcess } from '../../../support/panel-process.ts';
-import { type Pebble, startPebble } from '../../../support/pebble.ts';
-import { until } from '../../../support/real-engine.ts';
+import { until } from '../../../support/engine/real.ts';
+import { createPanelProcess, type PanelProcess } from '../../../support/panel/process.ts';
+import { type Bind, noBind, startBind } from '../../../support/servers/bind.ts';
+import { type Pebble, startPebble } from '../../../support/servers/pebble.ts';
 import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();

@@ -9,7 +9,7 @@ import * as Lab from '@hapi/lab';
 
 import type { Draft } from '../../../../core/src/engine/change.ts';
 import { EngineCertificates } from '../../../../core/src/features/certificates/engine-certificates.ts';
-import { selfSigned } from '../../../support/self-signed.ts';
+import { selfSigned } from '../../../support/servers/self-signed.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

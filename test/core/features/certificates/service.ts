@@ -17,10 +17,10 @@ import { parseUpload } from '../../../../core/src/features/certificates/input/pe
 import { Placement } from '../../../../core/src/features/certificates/placement/placement.ts';
 import { type CertificateView, certificateView } from '../../../../core/src/features/certificates/schema.ts';
 import { DatabaseCertificateStore } from '../../../../core/src/features/certificates/store.ts';
-import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/hosts.ts';
-import { until } from '../../../support/real-engine.ts';
-import { type Pair, selfSigned } from '../../../support/self-signed.ts';
-import { callOf, person } from '../../../support/store.ts';
+import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/core/hosts.ts';
+import { callOf, person } from '../../../support/core/store.ts';
+import { until } from '../../../support/engine/real.ts';
+import { type Pair, selfSigned } from '../../../support/servers/self-signed.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, beforeEach, after, afterEach } = lab;

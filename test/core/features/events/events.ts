@@ -2,7 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { PanelEvents } from '../../../../core/src/features/events/events.ts';
-import { caller } from '../../../support/http-ports.ts';
+import { caller } from '../../../support/core/http-ports.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

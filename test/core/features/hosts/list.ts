@@ -5,8 +5,8 @@ import type Joi from 'joi';
 
 import { type HostQuery, hostQuery } from '../../../../core/src/features/hosts/schema/bodies.ts';
 import type { HostView } from '../../../../core/src/features/hosts/schema/view.ts';
-import { adminMay, createHostKit, type HostKit } from '../../../support/hosts.ts';
-import { callOf, person } from '../../../support/store.ts';
+import { adminMay, createHostKit, type HostKit } from '../../../support/core/hosts.ts';
+import { callOf, person } from '../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -10,8 +10,8 @@ import type Joi from 'joi';
 import type { HostChange } from '../../../../core/src/features/hosts/schema/bodies.ts';
 import { type HostView, hostView } from '../../../../core/src/features/hosts/schema/view.ts';
 import type { Call } from '../../../../core/src/platform/call.ts';
-import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/hosts.ts';
-import { callOf, person } from '../../../support/store.ts';
+import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/core/hosts.ts';
+import { callOf, person } from '../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createPanelProcess } from '../../../support/panel-process.ts';
+import { createPanelProcess } from '../../../support/panel/process.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

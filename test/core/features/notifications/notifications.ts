@@ -8,9 +8,9 @@ import * as Lab from '@hapi/lab';
 import type { Payload } from '../../../../core/src/features/notifications/delivery/message.ts';
 import type { NotificationsOptions } from '../../../../core/src/features/notifications/notifications.ts';
 import type { ChannelView, DeliveryView } from '../../../../core/src/features/notifications/schema.ts';
-import { type Notifying, openNotifying, until } from '../../../support/notifying.ts';
-import { openReceiver, type Received, type Receiver, verifies } from '../../../support/receiver.ts';
-import { callOf, handClock, person } from '../../../support/store.ts';
+import { type Notifying, openNotifying, until } from '../../../support/core/notifying.ts';
+import { callOf, handClock, person } from '../../../support/core/store.ts';
+import { openReceiver, type Received, type Receiver, verifies } from '../../../support/servers/webhooks.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -425,7 +425,7 @@ describe('Notifications', () => {
             await rig.notifications.close();
             await rig.store.db.close();
             receiver.answer = () => child.kill('SIGKILL');
-            const program = join(import.meta.dirname, '../../../support/notifying.ts');
+            const program = join(import.meta.dirname, '../../../support/core/notifying.ts');
             const child = spawn(
                 process.execPath,
                 ['--conditions=portico-source', program, rig.store.folder, when],

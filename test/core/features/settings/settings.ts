@@ -10,7 +10,7 @@ import { settingsEntities, settingsMigrations } from '../../../../core/src/featu
 import { type EngineQueue, Settings } from '../../../../core/src/features/settings/settings.ts';
 import { type Config, readConfig } from '../../../../core/src/platform/config.ts';
 import { fail } from '../../../../core/src/platform/errors.ts';
-import { callOf, handClock, openStore, person, type Store } from '../../../support/store.ts';
+import { callOf, handClock, openStore, person, type Store } from '../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -6,7 +6,7 @@ import { taskEntities, taskMigrations } from '../../../../core/src/features/task
 import { type TaskRun, Tasks, type TaskStart } from '../../../../core/src/features/tasks/tasks.ts';
 import type { Caller } from '../../../../core/src/platform/call.ts';
 import { fail } from '../../../../core/src/platform/errors.ts';
-import { callOf, handClock, openStore, person, type Store } from '../../../support/store.ts';
+import { callOf, handClock, openStore, person, type Store } from '../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -21,7 +21,7 @@ import {
 } from '../../../../core/src/platform/control-group/control-group.ts';
 import { ControlGroups } from '../../../../core/src/platform/control-group/control-groups.ts';
 import { findHierarchies, type Hierarchy } from '../../../../core/src/platform/control-group/hierarchy.ts';
-import { groupsMissing } from '../../../support/control-groups.ts';
+import { groupsMissing } from '../../../support/machine/control-groups.ts';
 import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();

@@ -16,8 +16,8 @@ import {
     type Transaction
 } from '../../../../core/src/platform/database/database.ts';
 import { Writer } from '../../../../core/src/platform/database/writer.ts';
+import { mountSmallDisk, noSmallDisk, type SmallDisk } from '../../../support/machine/small-disk.ts';
 import { itUnless } from '../../../support/skip.ts';
-import { mountSmallDisk, noSmallDisk, type SmallDisk } from '../../../support/small-disk.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -14,8 +14,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { Outbound, OutboundFailure } from '../../../../core/src/platform/outbound/client.ts';
-import { type NameServer, openNameServer } from '../../../support/name-server.ts';
-import { selfSigned } from '../../../support/self-signed.ts';
+import { type NameServer, openNameServer } from '../../../support/servers/dns.ts';
+import { selfSigned } from '../../../support/servers/self-signed.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Client } from '../../../support/client.ts';
-import { createPanelProcess, type PanelProcess } from '../../../support/panel-process.ts';
+import { until } from '../../../support/engine/real.ts';
+import type { Client } from '../../../support/panel/client.ts';
+import { createPanelProcess, type PanelProcess } from '../../../support/panel/process.ts';
 import {
     createPluginFolder,
     helloRoute,
     type PluginFolder,
     pluginModule
-} from '../../../support/plugin-folder.ts';
-import { until } from '../../../support/real-engine.ts';
+} from '../../../support/plugins/folder.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

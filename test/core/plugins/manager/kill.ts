@@ -11,11 +11,11 @@ import Sqlite from 'better-sqlite3';
 import { engineHome } from '../../../../core/src/engine/files/home.ts';
 import { readConfig } from '../../../../core/src/platform/config.ts';
 import { swapPhases } from '../../../../core/src/plugins/manager/upgrade/ports.ts';
-import { Client } from '../../../support/client.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../../support/npm-registry.ts';
-import { ended } from '../../../support/plugin-panel.ts';
+import { Client } from '../../../support/panel/client.ts';
+import { ended } from '../../../support/plugins/panel.ts';
+import { publishVersion } from '../../../support/plugins/versioned.ts';
 import { freePort } from '../../../support/ports.ts';
-import { publishVersion } from '../../../support/versioned-plugin.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -42,7 +42,11 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
     const start = async (phase: string): Promise<Running> => {
         const child = spawn(
             process.execPath,
-            [...process.execArgv, join(import.meta.dirname, '../../../support/swap-process.ts'), phase],
+            [
+                ...process.execArgv,
+                join(import.meta.dirname, '../../../support/plugins/swap-process.ts'),
+                phase
+            ],
             { stdio: ['ignore', 'pipe', 'inherit'], env: environment }
         );
         children.add(child);

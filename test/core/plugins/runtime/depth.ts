@@ -2,7 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, joi } from '@portico/sdk';
 
-import { createPluginRig } from '../../../support/plugin-host.ts';
+import { createPluginRig } from '../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -3,7 +3,7 @@ import * as Lab from '@hapi/lab';
 import { contract, definePlugin, type PluginDefinition } from '@portico/sdk';
 
 import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type PluginRig, type RunOptions } from '../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig, type RunOptions } from '../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

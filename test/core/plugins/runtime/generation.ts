@@ -10,8 +10,8 @@ import { type Context, definePlugin, joi, type Notify } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';
 
 import { GenerationFault } from '../../../../core/src/plugins/runtime/generation.ts';
-import { caller } from '../../../support/http-ports.ts';
-import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
+import { caller } from '../../../support/core/http-ports.ts';
+import { createPluginRig, type PluginRig } from '../../../support/plugins/host.ts';
 
 declare module '@portico/sdk' {
     interface Hooks {

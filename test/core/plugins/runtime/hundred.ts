@@ -3,12 +3,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { packageArchive } from '../../../support/archive.ts';
-import { createFaultyEngine } from '../../../support/faulty-engine.ts';
-import { expectNoMore, held } from '../../../support/held.ts';
-import { startPanel } from '../../../support/panel.ts';
-import { ended } from '../../../support/plugin-panel.ts';
-import { versionedPackage } from '../../../support/versioned-plugin.ts';
+import { createFaultyEngine } from '../../../support/engine/faulty.ts';
+import { expectNoMore, held } from '../../../support/machine/held.ts';
+import { startPanel } from '../../../support/panel/panel.ts';
+import { ended } from '../../../support/plugins/panel.ts';
+import { versionedPackage } from '../../../support/plugins/versioned.ts';
+import { packageArchive } from '../../../support/registry/archive.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

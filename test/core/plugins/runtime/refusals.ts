@@ -7,8 +7,8 @@ import * as Lab from '@hapi/lab';
 import { type Context, definePlugin } from '@portico/sdk';
 
 import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
-import { startPanel } from '../../../support/panel.ts';
-import { createPluginRig, entriesOf, type PluginRig } from '../../../support/plugin-host.ts';
+import { startPanel } from '../../../support/panel/panel.ts';
+import { createPluginRig, entriesOf, type PluginRig } from '../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

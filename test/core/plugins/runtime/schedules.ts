@@ -9,8 +9,8 @@ import type { EntitySchema } from '@mikro-orm/core';
 import { type Database, openDatabase } from '../../../../core/src/platform/database/database.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../../../../core/src/plugins/runtime/entities.ts';
 import { Schedules, systemAlarm } from '../../../../core/src/plugins/runtime/schedules.ts';
-import { createTestPorts, type TestPorts } from '../../../support/http-ports.ts';
-import { until } from '../../../support/real-engine.ts';
+import { createTestPorts, type TestPorts } from '../../../support/core/http-ports.ts';
+import { until } from '../../../support/engine/real.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

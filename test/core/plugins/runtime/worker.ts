@@ -7,8 +7,8 @@ import * as Lab from '@hapi/lab';
 import { type Guest, type HostApi, Link } from '@portico/sdk/host';
 import { WebSocket } from 'ws';
 
-import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
-import { math, probe } from '../../../support/probe-plugin.ts';
+import { createPluginRig, type PluginRig } from '../../../support/plugins/host.ts';
+import { math, probe } from '../../../support/plugins/probe.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -83,7 +83,7 @@ describe('Link', () => {
         await threaded.run(math, { name: 'math' });
         const dataDir = join(threaded.root, 'thread');
         mkdirSync(dataDir);
-        worker = new Worker(new URL('../../../support/plugin-worker.ts', import.meta.url), {
+        worker = new Worker(new URL('../../../support/plugins/worker.ts', import.meta.url), {
             workerData: { dataDir },
             execArgv: ['--conditions=portico-source']
         });

@@ -12,7 +12,7 @@ import { Gate, type GateLimits } from '../../../../core/src/server/gateway/gate.
 import { createGateway, type Gateway } from '../../../../core/src/server/gateway/gateway.ts';
 import { json, type Route, socket, stream, upload } from '../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../core/src/server/http/server.ts';
-import { createTestPorts, type TestPorts } from '../../../support/http-ports.ts';
+import { createTestPorts, type TestPorts } from '../../../support/core/http-ports.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -18,7 +18,7 @@ import {
     upload
 } from '../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../core/src/server/http/server.ts';
-import { createTestPorts, type TestPorts } from '../../../support/http-ports.ts';
+import { createTestPorts, type TestPorts } from '../../../support/core/http-ports.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

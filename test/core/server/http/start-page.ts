@@ -9,7 +9,7 @@ import { createGateway, type Gateway } from '../../../../core/src/server/gateway
 import { json } from '../../../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../../../core/src/server/http/server.ts';
 import { createStartPage, type PagesState } from '../../../../core/src/server/http/start-page.ts';
-import { createTestPorts } from '../../../support/http-ports.ts';
+import { createTestPorts } from '../../../support/core/http-ports.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { entriesOf } from '../../../support/plugin-host.ts';
+import { entriesOf } from '../../../support/plugins/host.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { Harness, notRoot } from '../harness.ts';
 

@@ -6,7 +6,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type ConformanceOptions, type ConformanceReport, runConformance } from '@portico/testing';
 
-import { root as repository } from '../../../support/markdown.ts';
+import { root as repository } from '../../../support/docs/markdown.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

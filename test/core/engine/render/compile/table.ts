@@ -4,9 +4,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
 
-import { startCaddy, type TestCaddy, until } from '../../../../support/caddy.ts';
-import { testSite } from '../../../../support/site.ts';
-import { received, startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
+import { startCaddy, type TestCaddy, until } from '../../../../support/engine/caddy.ts';
+import { testSite } from '../../../../support/engine/site.ts';
+import { received, startUpstream, type TestUpstream } from '../../../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -5,9 +5,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { Site } from '../../../../../core/src/engine/site.ts';
-import { type Ask, type Reply, startCaddy, type TestCaddy, until } from '../../../../support/caddy.ts';
-import { startFastcgi, type TestResponder } from '../../../../support/fastcgi.ts';
-import { testSite } from '../../../../support/site.ts';
+import { type Ask, type Reply, startCaddy, type TestCaddy, until } from '../../../../support/engine/caddy.ts';
+import { testSite } from '../../../../support/engine/site.ts';
+import { startFastcgi, type TestResponder } from '../../../../support/servers/fastcgi.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

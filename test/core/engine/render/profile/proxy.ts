@@ -5,9 +5,9 @@ import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
 
 import type { Site } from '../../../../../core/src/engine/site.ts';
-import { type Ask, type Reply, startCaddy, type TestCaddy, until } from '../../../../support/caddy.ts';
-import { testSite } from '../../../../support/site.ts';
-import { received, startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
+import { type Ask, type Reply, startCaddy, type TestCaddy, until } from '../../../../support/engine/caddy.ts';
+import { testSite } from '../../../../support/engine/site.ts';
+import { received, startUpstream, type TestUpstream } from '../../../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

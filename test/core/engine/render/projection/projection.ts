@@ -14,7 +14,7 @@ import {
 } from '../../../../../core/src/engine/render/projection/projection.ts';
 import { render } from '../../../../../core/src/engine/render/render.ts';
 import type { Site, SiteCertificate } from '../../../../../core/src/engine/site.ts';
-import { testContext, testSite } from '../../../../support/site.ts';
+import { testContext, testSite } from '../../../../support/engine/site.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -7,8 +7,8 @@ import { solveChallenge as solveAsTheLibrary, verifySolution } from 'altcha-lib/
 
 import { authEntities, authMigrations } from '../../../../../core/src/features/auth/entities.ts';
 import { Challenges } from '../../../../../core/src/features/auth/login/challenge.ts';
-import { solveChallenge } from '../../../../support/entrance.ts';
-import { type HandClock, handClock, openStore, type Store } from '../../../../support/store.ts';
+import { solveChallenge } from '../../../../support/core/entrance.ts';
+import { type HandClock, handClock, openStore, type Store } from '../../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -4,7 +4,7 @@ import type { EntitySchema } from '@mikro-orm/core';
 
 import { authEntities, authMigrations } from '../../../../../core/src/features/auth/entities.ts';
 import { Throttle } from '../../../../../core/src/features/auth/login/throttle.ts';
-import { type HandClock, handClock, openStore, type Store } from '../../../../support/store.ts';
+import { type HandClock, handClock, openStore, type Store } from '../../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

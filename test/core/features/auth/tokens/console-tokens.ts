@@ -9,7 +9,7 @@ import {
     signConsoleToken
 } from '../../../../../core/src/features/auth/tokens/console-tokens.ts';
 import { TokenSigner } from '../../../../../core/src/features/auth/tokens/jwt.ts';
-import { handClock } from '../../../../support/store.ts';
+import { handClock } from '../../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

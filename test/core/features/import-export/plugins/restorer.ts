@@ -8,7 +8,7 @@ import {
 import { Restorer } from '../../../../../core/src/features/import-export/plugins/restorer.ts';
 import type { PluginHooks } from '../../../../../core/src/features/import-export/ports.ts';
 import type { AuditEntry } from '../../../../../core/src/server/http/ports.ts';
-import { handClock, openStore, type Store } from '../../../../support/store.ts';
+import { handClock, openStore, type Store } from '../../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

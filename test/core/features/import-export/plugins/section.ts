@@ -4,24 +4,24 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { seal } from '../../../../../core/src/features/import-export/document/vault.ts';
-import type { Answer } from '../../../../support/client.ts';
-import {
-    journalCapabilities,
-    journalCode,
-    type JournalFault,
-    setJournalFault
-} from '../../../../support/journal-plugin.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../../../support/npm-registry.ts';
-import { startPanel, type TestPanel } from '../../../../support/panel.ts';
+import { until } from '../../../../support/engine/real.ts';
+import type { Answer } from '../../../../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../../../../support/panel/panel.ts';
 import {
     createPluginFolder,
     helloRoute,
     type PluginFolder,
     pluginModule
-} from '../../../../support/plugin-folder.ts';
-import { pluginPackage } from '../../../../support/plugin-packages.ts';
-import { type Ended, ended } from '../../../../support/plugin-panel.ts';
-import { until } from '../../../../support/real-engine.ts';
+} from '../../../../support/plugins/folder.ts';
+import {
+    journalCapabilities,
+    journalCode,
+    type JournalFault,
+    setJournalFault
+} from '../../../../support/plugins/journal.ts';
+import { type Ended, ended } from '../../../../support/plugins/panel.ts';
+import { pluginPackage } from '../../../../support/registry/packages.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../../support/servers/npm-registry.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after, afterEach } = lab;

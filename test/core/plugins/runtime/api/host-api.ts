@@ -10,7 +10,7 @@ import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, type FailureError } from '@portico/sdk';
 
 import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
 
 export const lab = Lab.script();

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { startPanel, type TestPanel } from '../../../../support/panel.ts';
-import { until } from '../../../../support/real-engine.ts';
-import { selfSigned } from '../../../../support/self-signed.ts';
-import { startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
+import { until } from '../../../../support/engine/real.ts';
+import { startPanel, type TestPanel } from '../../../../support/panel/panel.ts';
+import { selfSigned } from '../../../../support/servers/self-signed.ts';
+import { startUpstream, type TestUpstream } from '../../../../support/servers/upstream.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

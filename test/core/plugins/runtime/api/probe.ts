@@ -7,7 +7,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, type FailureError } from '@portico/sdk';
 
-import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

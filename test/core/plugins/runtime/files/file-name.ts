@@ -16,7 +16,7 @@ import { type Context, definePlugin, type FailureError, type Files } from '@port
 
 import { bytesOf, nameOf } from '../../../../../core/src/plugins/runtime/files/file-name.ts';
 import filemanager from '../../../../../extensions/filemanager/src/index.ts';
-import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -11,8 +11,8 @@ import { findHierarchies } from '../../../../../core/src/platform/control-group/
 import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
 import { MachinePrograms } from '../../../../../core/src/plugins/runtime/programs/machine.ts';
 import { systemAlarm } from '../../../../../core/src/plugins/runtime/schedules.ts';
-import { groupsMissing } from '../../../../support/control-groups.ts';
-import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugin-host.ts';
+import { groupsMissing } from '../../../../support/machine/control-groups.ts';
+import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
 
 export const lab = Lab.script();

@@ -22,7 +22,7 @@ import type { Generation } from '../../../../../core/src/plugins/runtime/generat
 import { MachinePrograms } from '../../../../../core/src/plugins/runtime/programs/machine.ts';
 import { PrivateFiles } from '../../../../../core/src/plugins/runtime/programs/private-files.ts';
 import { systemAlarm } from '../../../../../core/src/plugins/runtime/schedules.ts';
-import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
 
 export const lab = Lab.script();

@@ -6,7 +6,7 @@ import * as Lab from '@hapi/lab';
 import { type Child, type Context, definePlugin, type SpawnOptions } from '@portico/sdk';
 
 import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
 
 export const lab = Lab.script();

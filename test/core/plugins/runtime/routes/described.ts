@@ -5,7 +5,7 @@ import { createTestHost } from '@portico/testing';
 
 import { routesOf } from '../../../../../core/src/plugins/runtime/routes/routes.ts';
 import { createOpenApi, type OpenApiDocument } from '../../../../../core/src/server/http/openapi/document.ts';
-import { validateDocument } from '../../../../support/openapi-document.ts';
+import { validateDocument } from '../../../../support/api/document.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -9,7 +9,7 @@ import * as Lab from '@hapi/lab';
 import { type Assets, definePlugin } from '@portico/sdk';
 
 import type { Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type PluginRig, type RunOptions } from '../../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig, type RunOptions } from '../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -2,8 +2,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
 
-import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
-import { math, probe } from '../../../../support/probe-plugin.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
+import { math, probe } from '../../../../support/plugins/probe.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -9,7 +9,7 @@ import {
 } from '../../../../../core/src/server/http/idempotency/entities.ts';
 import { IdempotencyKeys } from '../../../../../core/src/server/http/idempotency/idempotency.ts';
 import type { Idempotency, KeyInUse } from '../../../../../core/src/server/http/ports.ts';
-import { type HandClock, handClock, openStore, person, type Store } from '../../../../support/store.ts';
+import { type HandClock, handClock, openStore, person, type Store } from '../../../../support/core/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -22,9 +22,9 @@ import {
     upload
 } from '../../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../../core/src/server/http/server.ts';
-import { at, contractCheck } from '../../../../support/contract.ts';
-import { createTestPorts } from '../../../../support/http-ports.ts';
-import { validateDocument } from '../../../../support/openapi-document.ts';
+import { at, contractCheck } from '../../../../support/api/contract.ts';
+import { validateDocument } from '../../../../support/api/document.ts';
+import { createTestPorts } from '../../../../support/core/http-ports.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -4,7 +4,7 @@ import { definePlugin, joi } from '@portico/sdk';
 import { isPure } from '@portico/sdk/host';
 
 import { json } from '../../../../../core/src/server/http/route.ts';
-import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -5,7 +5,7 @@ import * as Lab from '@hapi/lab';
 import { type ApiAnswer, definePlugin, joi, reply } from '@portico/sdk';
 
 import { json } from '../../../../../../core/src/server/http/route.ts';
-import { createPluginRig, entriesOf, type PluginRig } from '../../../../../support/plugin-host.ts';
+import { createPluginRig, entriesOf, type PluginRig } from '../../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -14,7 +14,7 @@ import {
 } from '@portico/sdk';
 
 import { json } from '../../../../../../core/src/server/http/route.ts';
-import { createPluginRig, entriesOf, type PluginRig } from '../../../../../support/plugin-host.ts';
+import { createPluginRig, entriesOf, type PluginRig } from '../../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

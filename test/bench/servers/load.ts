@@ -1,0 +1,166 @@
+/** Load on servers: wrk in rounds that alternate, and what each request cost the server's process. */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
+
+import { median } from '../report.ts';
+
+/** One server that is compared. */
+export interface Variant {
+    readonly url: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    /** Whose processor time is counted. */
+    readonly pid: number;
+    /** What every answer must be; default 200. */
+    readonly status?: number;
+}
+
+export interface Measured {
+    readonly rate: number;
+    /** Milliseconds. */
+    readonly p50: number;
+    readonly p99: number;
+    /** Microseconds of the process for a request. */
+    readonly cpu: number;
+    /** Answers other than 2xx and 3xx. */
+    readonly failures: number;
+    /** Connections that were cut. */
+    readonly cut: number;
+}
+
+export interface Compared {
+    readonly rounds: readonly Measured[];
+    /** Medians. */
+    readonly rate: number;
+    readonly p99: number;
+    readonly cpu: number;
+}
+
+/** Processor time of a process, microseconds. */
+export function cpuOf(pid: number): number {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\)\s/s, '')
+        .split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+/** Resident memory of a process, MB. */
+export function memoryOf(pid: number): number {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+}
+
+/** One run of wrk. @throws Error when it cannot run */
+export function wrk({
+    url,
+    headers = {},
+    seconds,
+    connections = 64
+}: {
+    readonly url: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly seconds: number;
+    readonly connections?: number;
+}): Promise<Omit<Measured, 'cpu'> & { readonly requests: number }> {
+    // It knows the one header that it would send itself by this spelling only.
+    const named = Object.entries(headers).flatMap(([name, value]) => [
+        '-H',
+        `${name === 'host' ? 'Host' : name}: ${value}`
+    ]);
+    return new Promise((resolve, reject) => {
+        const child = spawn(
+            'wrk',
+            ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '--latency', ...named, url],
+            { stdio: ['ignore', 'pipe', 'inherit'] }
+        );
+        let text = '';
+        child.stdout.on('data', (chunk: Buffer) => {
+            text += chunk.toString();
+        });
+        child.once('error', reject);
+        child.once('exit', () => {
+            const read = (pattern: RegExp): string => pattern.exec(text)?.[1] ?? '0';
+            const sockets =
+                /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/
+                    .exec(text)
+                    ?.slice(1)
+                    .map(Number) ?? [];
+            resolve({
+                rate: Number(read(/Requests\/sec:\s+([\d.]+)/)),
+                requests: Number(read(/(\d+) requests in/)),
+                p50: time(read(/50%\s+(\S+)/)),
+                p99: time(read(/99%\s+(\S+)/)),
+                failures: Number(read(/Non-2xx or 3xx responses: (\d+)/)),
+                cut: sockets.reduce((sum, count) => sum + count, 0)
+            });
+        });
+    });
+}
+
+function time(text: string): number {
+    const value = Number.parseFloat(text);
+    return text.endsWith('us') ? value / 1000 : text.endsWith('ms') ? value : value * 1000;
+}
+
+/** The status of one answer, on a connection of its own. Unlike `fetch` it sends any Host. */
+export function statusOf(url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+    return new Promise((resolve, reject) => {
+        get(url, { agent: false, headers }, (answer) => {
+            answer.resume();
+            answer.once('end', () => resolve(answer.statusCode ?? 0));
+        }).once('error', reject);
+    });
+}
+
+/** Loads every variant in turn, in rounds whose order is turned each time. */
+export async function compare<K extends string>(
+    variants: Readonly<Record<K, Variant>>,
+    { rounds = 3, seconds = 2, connections = 64 } = {}
+): Promise<Readonly<Record<K, Compared>>> {
+    const names = Object.keys(variants) as K[];
+    const measured = new Map<K, Measured[]>(names.map((name) => [name, []]));
+    for (const name of names) {
+        const { url, headers = {}, status = 200 } = variants[name];
+        const found = await statusOf(url, headers);
+        if (found !== status) {
+            throw new Error(`${name} answers ${found}`);
+        }
+        await wrk({ url, headers, seconds: 1, connections });
+    }
+    for (let round = 0; round < rounds; round += 1) {
+        for (const name of round % 2 === 0 ? names : names.toReversed()) {
+            const variant = variants[name];
+            const before = cpuOf(variant.pid);
+            const { requests, ...run } = await wrk({
+                url: variant.url,
+                headers: variant.headers ?? {},
+                seconds,
+                connections
+            });
+            if ((variant.status ?? 200) < 400 && run.failures > 0) {
+                throw new Error(`${run.failures} of ${requests} answers of ${name} are failures`);
+            }
+            measured.get(name)?.push({ ...run, cpu: (cpuOf(variant.pid) - before) / Math.max(1, requests) });
+        }
+    }
+    const middle = (runs: readonly Measured[], key: 'rate' | 'p99' | 'cpu'): number =>
+        median(runs.map((run) => run[key]));
+    return Object.fromEntries(
+        names.map((name) => {
+            const runs = measured.get(name) ?? [];
+            return [
+                name,
+                {
+                    rounds: runs,
+                    rate: middle(runs, 'rate'),
+                    p99: middle(runs, 'p99'),
+                    cpu: middle(runs, 'cpu')
+                }
+            ];
+        })
+    ) as unknown as Record<K, Compared>;
+}
+
+/** The median, over the rounds, of one variant's figure by another's. */
+export function ratio(ours: Compared, bare: Compared, key: 'rate' | 'p99' | 'cpu' = 'rate'): number {
+    return median(ours.rounds.map((run, index) => run[key] / (bare.rounds[index]?.[key] ?? NaN)));
+}

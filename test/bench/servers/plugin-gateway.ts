@@ -1,0 +1,76 @@
+/** The panel's gateway with a route of the core, the same in a plugin behind its boundary, and 300 more of each: what lies between is all that is measured. */
+import { definePlugin, joi } from '@portico/sdk';
+
+import { ErrorOwner } from '../../../core/src/plugins/runtime/isolation/error-owner.ts';
+import { json } from '../../../core/src/server/http/route.ts';
+import { createPluginRig } from '../../support/plugins/host.ts';
+import { asChild } from './child.ts';
+
+export interface PluginGateway {
+    readonly port: number;
+    readonly folder: string;
+}
+
+const things = Array.from({ length: 20 }, (_, id) => ({
+    id,
+    name: `thing ${id}`,
+    note: 'as long as the row of a list often is'
+}));
+const query = joi.object({ limit: joi.number().integer().min(1).max(500).default(20) });
+
+const plugin = definePlugin({
+    setup(ctx) {
+        ctx.route({
+            method: 'GET',
+            path: '/things',
+            access: 'read',
+            validate: { query },
+            handler: () => things
+        });
+        ctx.route({ method: 'GET', path: '/plain', access: 'read', handler: () => ({ text: 'Hello' }) });
+    }
+});
+
+asChild(async () => {
+    const rig = await createPluginRig({
+        routes: [
+            json({
+                method: 'GET',
+                path: '/api/bench/things',
+                id: 'bench.core',
+                access: 'things:read',
+                summary: 'List things',
+                validate: { query },
+                handler: () => things as never
+            }),
+            json({
+                method: 'GET',
+                path: '/api/bench/plain',
+                id: 'bench.plain',
+                access: 'things:read',
+                summary: 'Say hello',
+                handler: () => ({ text: 'Hello' })
+            })
+        ]
+    });
+    // As in production: in tests, every timer that a plugin makes is looked for, and that costs each request.
+    Object.assign(rig.http, { checkReturns: false });
+    const generation = await rig.host.prepare({
+        plugin: {
+            package: '@acme/bench',
+            version: '1.0.0',
+            title: 'Bench',
+            node: null,
+            manifest: { name: 'probe', sdk: '^1.0.0' } as never
+        },
+        folder: rig.root,
+        definition: plugin,
+        dataDir: `${rig.root}/data/probe`,
+        settings: {},
+        grants: () => ({}),
+        confine: new ErrorOwner().confine('probe', rig.root)
+    });
+    await generation.start();
+    await generation.mount();
+    return { port: Number(new URL(rig.url).port), folder: rig.root } satisfies PluginGateway;
+});

@@ -1,0 +1,117 @@
+/** A supervisor of services with real processes, in a folder of its own, which ends with all of its services. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { identify, isAlive, type ProcessIdentity } from '../../../core/src/platform/process-identity.ts';
+import type {
+    ServiceCommand,
+    ServiceLine,
+    ServicesPort,
+    ServiceStatus
+} from '../../../core/src/services/port.ts';
+import { SupervisedServices } from '../../../core/src/services/supervised.ts';
+import { Connection } from '../../../core/src/services/supervisor/connection.ts';
+import { until } from '../core/notifying.ts';
+
+/** Supervised services as one panel after the other sees them. */
+export class ServicesRig {
+    readonly folder: string;
+    services: SupervisedServices;
+
+    constructor(folder = mkdtempSync(join(tmpdir(), 'portico-services-'))) {
+        this.folder = folder;
+        this.services = this.panel();
+    }
+
+    /** What another panel of the same folder sees. */
+    panel(): SupervisedServices {
+        return new SupervisedServices({
+            folder: join(this.folder, 'services'),
+            log: { warn: () => undefined }
+        });
+    }
+
+    /** The process of the supervisor. */
+    async supervisor(): Promise<ProcessIdentity> {
+        const { pid } = await this.#call('hello');
+        return identify(pid) as ProcessIdentity;
+    }
+
+    /** The process that starts the supervisor again. */
+    async watchdog(): Promise<ProcessIdentity> {
+        const { pid } = await this.supervisor();
+        const parent = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+        return identify(Number(parent)) as ProcessIdentity;
+    }
+
+    /** Ends all services, the supervisor and its watchdog. */
+    async end(): Promise<void> {
+        if (!existsSync(join(this.folder, 'services', 'lock'))) {
+            return;
+        }
+        for (const id of readdirSync(join(this.folder, 'services', 'units'))) {
+            const [owner = '', name = ''] = id.split('.');
+            await this.services.remove(owner, name);
+        }
+        const [supervisor, watchdog] = [await this.supervisor(), await this.watchdog()];
+        await this.services.close();
+        await this.#call('retire');
+        await until(() => !isAlive(supervisor) && !isAlive(watchdog), 'the supervisor ended');
+    }
+
+    async close(): Promise<void> {
+        await this.end();
+        await this.services.close();
+        rmSync(this.folder, { recursive: true, force: true });
+    }
+
+    async #call(method: 'hello' | 'retire'): Promise<{ readonly pid: number }> {
+        let answer: { readonly pid: number } | null = null;
+        await until(async () => {
+            const connection = await Connection.open(join(this.folder, 'services'));
+            // A supervisor that is being killed may still accept connections.
+            answer = ((await connection?.call(method, {}).catch(() => null)) ?? null) as typeof answer;
+            connection?.close();
+            return answer !== null || (method === 'retire' && connection !== null);
+        });
+        return answer as unknown as { readonly pid: number }; // `until` sets it
+    }
+}
+
+/** A command of the shell as a service. */
+export function shell(script: string, more: Partial<ServiceCommand> = {}): ServiceCommand {
+    return {
+        grants: { exec: 'sh', user: null },
+        path: '/bin/sh',
+        args: ['-c', script],
+        cwd: '/',
+        env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+        account: null,
+        limits: {},
+        restart: 'always',
+        stopSeconds: 2,
+        stopSignal: 'SIGTERM',
+        reloadSignal: null,
+        ...more
+    };
+}
+
+/** One service as it is now. */
+export async function statusOf(
+    services: ServicesPort,
+    name: string,
+    owner = 'web-1'
+): Promise<ServiceStatus> {
+    return (await services.list(owner)).find((each) => each.name === name) as ServiceStatus;
+}
+
+/** Everything that is kept of a service's output. */
+export async function outputOf(
+    services: ServicesPort,
+    name: string,
+    owner = 'web-1'
+): Promise<ServiceLine[]> {
+    const options = { tail: 10_000, follow: false, signal: new AbortController().signal };
+    return Array.fromAsync(services.output(owner, name, options));
+}

@@ -1,0 +1,54 @@
+/** A bare worker thread with the probe plugin in it: the boundary over a message port, and nothing else. */
+import { parentPort, workerData } from 'node:worker_threads';
+
+import { createGuest, type Guest, type HostApi, Link, type LocalApi } from '@portico/sdk/host';
+
+import { openPluginDatabase, type PluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
+import { probe } from './probe.ts';
+
+const { dataDir } = workerData as { dataDir: string };
+let database: Promise<PluginDatabase> | null = null;
+const open = (): Promise<PluginDatabase> =>
+    (database ??= openPluginDatabase({ dataDir, entities: probe.entities, migrations: probe.migrations }));
+const absent = (): never => {
+    throw new TypeError('This door is not in the bare worker');
+};
+const local: LocalApi = {
+    db: {
+        read: async (work) => (await open()).read(work),
+        write: async (work) => (await open()).write(work)
+    },
+    fetch: absent,
+    files: absent,
+    dial: absent,
+    resolve: absent,
+    exec: absent,
+    spawn: absent,
+    async release() {
+        await (await database)?.close();
+        return { released: [], leaked: [] };
+    }
+};
+let guest: Guest | null = null;
+const methods = new Proxy(
+    {},
+    {
+        has: () => true,
+        getOwnPropertyDescriptor: (_target, name) => ({
+            configurable: true,
+            enumerable: true,
+            value: guest?.[name as keyof Guest]
+        }),
+        get: (_target, name) => guest?.[name as keyof Guest]
+    }
+);
+const link = new Link<HostApi>(parentPort as never, methods);
+guest = createGuest({
+    name: 'probe',
+    version: '1.0.0',
+    dataDir,
+    definition: probe,
+    hostApi: link.remote,
+    local,
+    checkReturns: true
+});

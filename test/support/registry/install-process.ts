@@ -1,0 +1,20 @@
+/** Installs and activates one plugin in a process of its own, and says where it is: to be killed at any moment. */
+import { createRegistry } from '../../../registry/src/index.ts';
+
+const [dataDir = '', registryUrl = '', version = '1.0.0'] = process.argv.slice(2);
+const say = (phase: string): void => void process.stdout.write(`${phase}\n`);
+const registry = await createRegistry({
+    dataDir,
+    registryUrl,
+    hmacKey: new Uint8Array(32).fill(7),
+    reserved: new Set(),
+    host: { sdk: '1.0.0', node: process.versions.node },
+    log: { info: () => undefined, warn: () => undefined }
+});
+const installed = await registry.install(
+    { package: '@acme/portico-plugin-killed', version },
+    { onPhase: say }
+);
+say('activate');
+await registry.lock.activate(installed);
+say('activated');
