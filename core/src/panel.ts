@@ -243,6 +243,7 @@ export class Panel {
             instance: people.auth.consoleTokens.instance
         });
         await proxy.engine.boot();
+        void proxy.accessLog.tidy();
         proxy.certificates.start();
         notifications.start();
         this.#setReadiness('ready');

@@ -33,6 +33,7 @@ export { createPluginHost } from './plugins/runtime/host.ts';
 export { Network } from './plugins/runtime/network.ts';
 export type { Contracts } from './plugins/runtime/partners/contracts.ts';
 export type {
+    AccessLogPort,
     CertificatesPort,
     HostsPort,
     MandatesPort,

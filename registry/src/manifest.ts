@@ -84,6 +84,13 @@ export const manifestSchema = joi.object({
                 .description(
                     'Keeps programs running when it is disabled or the panel ends; they are those of `exec`'
                 ),
+            logs: joi
+                .array()
+                .items(joi.string().valid('access'))
+                .unique()
+                .description(
+                    'Logs of the proxy engine that it reads; `access` has each request to a host: who asked for which path, without query strings and headers'
+                ),
             pages: joi
                 .boolean()
                 .valid(true)

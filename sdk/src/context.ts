@@ -4,6 +4,7 @@ import type { Socket as NetSocket } from 'node:net';
 
 import type { EntityManager } from '@mikro-orm/sqlite';
 
+import type { AccessLogOptions, AccessRecord } from './access-log.ts';
 import type { ApiService } from './catalogue.ts';
 import type { HookName, Hooks, Outcome, Tap, TapOrder } from './hooks.ts';
 import type { CertificatesService, HostsService } from './hosts-service.ts';
@@ -320,6 +321,14 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     readonly hosts: HostsService;
     /** Certificates; needs the capability `certificates`. */
     readonly certificates: CertificatesService;
+    /**
+     * The engine's access log, record by record; needs the capability `logs: ["access"]`. It goes on until the loop is left, the signal
+     * aborts or the plugin stops. While the setting `engine.accessLog` is off, nothing comes. A plugin that reads slowly slows nothing else
+     * down: the log waits on the disk for a while, then records are left out and counted in `dropped`.
+     *
+     * @throws CAPABILITY_MISSING 50305; IN_USE 40901 for more than 16 streams at once
+     */
+    accessLog(options?: AccessLogOptions): AsyncIterable<AccessRecord>;
     /** Files below an absolute folder; needs the capability `files`. */
     files(root: string): Files;
     /** Seals texts with a key of this plugin and package. */

@@ -35,6 +35,7 @@ export type {
     TaskRun,
     When
 } from './context.ts';
+export type { AccessLogOptions, AccessRecord } from './access-log.ts';
 export type {
     ApiAnswer,
     ApiCall,

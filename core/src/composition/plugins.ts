@@ -92,6 +92,7 @@ function runtimePorts(
         renew: (caller) => people.auth.authenticator.renew(caller),
         hosts: hostsPort(hosts, engine, () => engineHome(config.dataDir, config.engineUser)),
         certificates: certificatesPort(certificates),
+        accessLog: proxy.accessLog,
         network: networkPort(log),
         services: createServices(config.dataDir, log),
         fragments: engine.fragments,

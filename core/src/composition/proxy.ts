@@ -1,4 +1,6 @@
 /** The proxy: the engine, the hosts and certificates that it serves, and the hooks around their changes. */
+import { AccessLog } from '../engine/access-log/access-log.ts';
+import type { LogPlace } from '../engine/access-log/log-folder.ts';
 import { adaptCaddyfile } from '../engine/caddy/adapt.ts';
 import { findBinary } from '../engine/caddy/binary.ts';
 import { CaddyDriver } from '../engine/caddy/caddy.ts';
@@ -6,6 +8,7 @@ import { ProxyEngine } from '../engine/engine.ts';
 import { translateErrors } from '../engine/errors.ts';
 import { type EngineFolders, engineHome } from '../engine/files/home.ts';
 import type { EngineConfig, EngineDriver } from '../engine/port.ts';
+import { isAccessLogged } from '../engine/render/compile/access-log.ts';
 import { unsupportedPlaceholders } from '../engine/render/placeholder.ts';
 import type { Section } from '../engine/section.ts';
 import type { EngineService } from '../engine/service.ts';
@@ -39,6 +42,7 @@ import type { Foundation } from './foundation.ts';
 export interface ProxyServices {
     readonly driver: EngineDriver;
     readonly engine: EngineService;
+    readonly accessLog: AccessLog;
     readonly hosts: Hosts;
     readonly certificates: Certificates;
     readonly dnsProviders: DnsProviders;
@@ -79,12 +83,15 @@ export function createProxyServices(foundation: Foundation, given: EngineDriver 
         vet: (call, before, after) => hosts.vet(call, before, after),
         places: () => forbidden(config.dataDir, home).folders,
         hooks: {
-            applied: ({ revision, reloaded }) =>
-                notifyLater(hooks.engineApplied, () => ({ revision, reloaded })),
+            applied({ revision, reloaded }) {
+                notifyLater(hooks.engineApplied, () => ({ revision, reloaded }));
+                void accessLog.tidy();
+            },
             failed: ({ message }) => notifyLater(hooks.engineFailed, () => ({ message }))
         }
     });
-    followSettings(engine, settings, log);
+    const accessLog = createAccessLog(foundation, engine, home);
+    followSettings(engine, accessLog, settings, log);
     const { hosts, section: hostSection } = createHosts(foundation, engine, hostStore, home);
     const { dnsProviders, certificates, sections } = createCertificates(
         { ...foundation, log },
@@ -95,6 +102,7 @@ export function createProxyServices(foundation: Foundation, given: EngineDriver 
     return {
         driver,
         engine,
+        accessLog,
         hosts,
         certificates,
         dnsProviders,
@@ -114,9 +122,12 @@ export function createProxyServices(foundation: Foundation, given: EngineDriver 
 }
 
 /** Engine settings reach the engine as changes of their own; with `engine.autoReload` on again, waiting changes are applied. */
-function followSettings(engine: ProxyEngine, settings: Settings, log: Logger): void {
+function followSettings(engine: ProxyEngine, accessLog: AccessLog, settings: Settings, log: Logger): void {
     settings.attach(engine);
     settings.onChange((keys) => {
+        if (keys.includes('engine.accessLog')) {
+            void accessLog.tidy();
+        }
         if (keys.includes('engine.autoReload') && settings.get('engine.autoReload')) {
             engine
                 .catchUp()
@@ -125,6 +136,27 @@ function followSettings(engine: ProxyEngine, settings: Settings, log: Logger): v
                 );
         }
     });
+}
+
+function createAccessLog({ settings, log }: Foundation, engine: EngineService, home: Home): AccessLog {
+    let place: LogPlace | null = null;
+    return new AccessLog({
+        place: () => (place ??= accessLogPlace(home)),
+        hostOf: (name) => engine.draft().hostOf(name),
+        isOn: () => settings.get('engine.accessLog'),
+        isWritten: async () => isAccessLogged(await engine.configNow()),
+        log
+    });
+}
+
+/** Where the engine writes the access log; null while the user that it runs as is missing. */
+function accessLogPlace(home: Home): LogPlace | null {
+    try {
+        const { accessLogFile, owner, panel } = home();
+        return { path: accessLogFile, uids: [owner.uid, panel.uid] };
+    } catch {
+        return null;
+    }
 }
 
 function createHosts(

@@ -170,6 +170,8 @@ export interface EngineSettings {
     /** Directory URL of the ACME server; null: the engine's own default. */
     readonly acmeDirectory: string | null;
     readonly acmeEab: { readonly keyId: string; readonly macKey: string } | null;
+    /** Whether each request is recorded in the access log. */
+    readonly accessLog: boolean;
     /** Fragments by plugin; absent when no plugin has any. Only the engine service sets it. */
     readonly fragments?: EngineFragments;
 }

@@ -203,8 +203,8 @@ const lastLines = async (
     return { lines: wanted === 0 ? [] : lines.slice(-wanted), end: start + last + 1 };
 };
 
-/** Opens a log only if it is a file of the right user: neither a link nor a pipe. */
-const openLog = async (path: string, uids: readonly number[]): Promise<FileHandle | null> => {
+/** Opens a log only if it is a file of the right user: neither a link nor a pipe. @returns null when it is not there, or is none */
+export const openLog = async (path: string, uids: readonly number[]): Promise<FileHandle | null> => {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
         () => null
     );

@@ -17,6 +17,7 @@ export interface Capabilities {
     readonly taps?: readonly string[] | undefined;
     readonly public?: readonly string[] | undefined;
     readonly services?: true | undefined;
+    readonly logs?: readonly 'access'[] | undefined;
     readonly pages?: true | undefined;
     readonly direct?: readonly ('exec' | 'network' | 'files' | 'native')[] | undefined;
 }
@@ -58,7 +59,7 @@ function coversName(pattern: string, name: string): boolean {
     return name.endsWith(last) && name.length - last.length >= at;
 }
 
-type Lists = 'exec' | 'users' | 'files' | 'network' | 'sockets' | 'collect' | 'taps' | 'public';
+type Lists = 'exec' | 'users' | 'files' | 'network' | 'sockets' | 'collect' | 'taps' | 'public' | 'logs';
 
 /** The capabilities that a plugin has: those that its manifest asks for and an admin granted. */
 export class Grants {

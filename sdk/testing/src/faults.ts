@@ -6,6 +6,7 @@ import { inTime } from './deadline.ts';
 
 /** What a plugin asks the panel for, by the names that its code uses. */
 const asked = {
+    accessLog: 'accessLog',
     call: 'api.call',
     plan: 'api.plan',
     read: 'api.read',

@@ -1,4 +1,5 @@
 /** The kit for a plugin's tests: the panel's own plugin runtime, with doubles at its outer ports. Works with any test runner. */
+export type { TestAccessLog } from './access-log.ts';
 export type { TestAnswer } from './answer.ts';
 export type { PanelRoute, TestApi } from './api.ts';
 export type { AskOptions, Body, EventsOptions, TestClient } from './client.ts';

@@ -29,6 +29,7 @@ import {
 } from '@portico/core/plugin-runtime';
 import type { Notification } from '@portico/sdk';
 
+import { TestAccessLog } from './access-log.ts';
 import { TestApi } from './api.ts';
 import { TestClock, TestSchedules } from './clock.ts';
 import { TestFaults } from './faults.ts';
@@ -131,6 +132,8 @@ export async function openPanel(options: TestPanelOptions): Promise<OpenedPanel>
 
 /** Everything around a plugin under test that outlives its generations. */
 export class TestPanel {
+    /** Visits to hosts, as the proxy engine records them. */
+    readonly accessLog: TestAccessLog;
     /** The panel's own routes, which the plugin may call. */
     readonly api: TestApi;
     readonly clock: TestClock;
@@ -168,6 +171,7 @@ export class TestPanel {
         this.faults = new TestFaults(patienceMs);
         this.hooks = new TestHooks(patienceMs);
         this.services = new TestServices(() => clock.now());
+        this.accessLog = new TestAccessLog(() => clock.now());
         this.api = new TestApi(http, opened.permissions);
         this.tasks = new TestTasks(tasks, db, http.recorder, system, patienceMs);
         this.plugins = createPluginHost({
@@ -184,6 +188,7 @@ export class TestPanel {
                 caller.kind === 'mandate' ? this.mandates.renew(caller) : people.renew(caller),
             hosts: this.hosts.hostsPort,
             certificates: this.hosts.certificatesPort,
+            accessLog: this.accessLog,
             network: this.network.port,
             machine: { programs: this.programs, alarm: clock.alarm, root: join(root, 'machine') },
             services: this.services,

@@ -40,6 +40,7 @@ const documented = [
     'server.ipv4',
     'server.ipv6',
     'engine.autoReload',
+    'engine.accessLog',
     'engine.httpPort',
     'engine.httpsPort',
     'engine.acmeEmail',

@@ -77,7 +77,14 @@ export async function createHostKit(): Promise<HostKit> {
     const clock = handClock();
     const settings: HostKit['settings'] = {
         autoReload: true,
-        engine: { httpPort: 18080, httpsPort: 18443, acmeEmail: null, acmeDirectory: null, acmeEab: null }
+        engine: {
+            httpPort: 18080,
+            httpsPort: 18443,
+            acmeEmail: null,
+            acmeDirectory: null,
+            acmeEab: null,
+            accessLog: false
+        }
     };
     const rows = new DatabaseHostStore(store.db);
     const certificateRows = new DatabaseCertificateStore(store.db, store.keyring);

@@ -70,6 +70,7 @@ export const startCaddy = async (
         table: join(folder, 'table'),
         certificates: join(folder, 'certificates'),
         logFile: join(folder, 'engine.log'),
+        accessLogFile: join(folder, 'access.log'),
         owner: { name: 'test', uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, switched: false }
     };
     for (const path of [folders.storage, folders.table, folders.certificates]) {
@@ -82,6 +83,7 @@ export const startCaddy = async (
         acmeEmail: null,
         acmeDirectory: 'http://127.0.0.1:9/directory',
         acmeEab: null,
+        accessLog: false,
         ...settings
     };
     const context = { settings: all, folders, features: engineFeatures(version262), address: '127.0.0.1' };

@@ -131,7 +131,14 @@ const rig = async (
     const store = await openStore(rigTables);
     const [port, httpsPort] = [await freePort(), await freePort()];
     const state: RigState = {
-        settings: { httpPort: port, httpsPort, acmeEmail: null, acmeDirectory: null, acmeEab: null },
+        settings: {
+            httpPort: port,
+            httpsPort,
+            acmeEmail: null,
+            acmeDirectory: null,
+            acmeEab: null,
+            accessLog: false
+        },
         fixed: {},
         autoReload: true,
         driftRepair: true,

@@ -37,13 +37,21 @@ export const testSite = (over: Partial<Site> = {}): Site => ({
 
 /** A context that names folders which need not exist. */
 export const testContext = (): CompileContext => ({
-    settings: { httpPort: 80, httpsPort: 443, acmeEmail: null, acmeDirectory: null, acmeEab: null },
+    settings: {
+        httpPort: 80,
+        httpsPort: 443,
+        acmeEmail: null,
+        acmeDirectory: null,
+        acmeEab: null,
+        accessLog: false
+    },
     folders: {
         adminSocket: '/run/portico/admin.sock',
         storage: '/var/lib/portico/storage',
         table: '/run/portico/table',
         certificates: '/run/portico/certificates',
-        logFile: '/var/lib/portico/engine.log'
+        logFile: '/var/lib/portico/engine.log',
+        accessLogFile: '/var/lib/portico/access.log'
     },
     features: engineFeatures({ text: '2.6.2', major: 2, minor: 6, patch: 2 })
 });

@@ -30,6 +30,7 @@ import { createGateway, type Gateway } from '../../../core/src/server/gateway/ga
 import type { AuditEntry } from '../../../core/src/server/http/ports.ts';
 import { json, type Route } from '../../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../../core/src/server/http/server.ts';
+import { TestAccessLog } from '../../../sdk/testing/src/access-log.ts';
 import { TestMandates } from '../../../sdk/testing/src/mandates.ts';
 import { caller, createTestPorts, type TestPorts } from '../core/http-ports.ts';
 import { ServicesRig } from '../machine/services.ts';
@@ -49,6 +50,8 @@ export interface PluginRig {
         readonly data?: unknown;
         readonly channels?: readonly number[];
     }[];
+    /** Visits to hosts, as plugins read them. */
+    readonly accessLog: TestAccessLog;
     /** Adds a user that `Bearer <name>` stands for. */
     user(name: string, permissions: readonly string[], more?: Partial<Caller>): Caller;
     /** From now on the user's session is over. */
@@ -170,6 +173,7 @@ export async function createPluginRig({
     const keyring = createKeyring(root);
     const services = new ServicesRig(root);
     const mandates = new TestMandates(() => clock.now());
+    const accessLog = new TestAccessLog(() => new Date(clock.now()));
     const host = createPluginHost({
         gateway,
         http: testPorts,
@@ -204,6 +208,7 @@ export async function createPluginRig({
             upload: () => Promise.reject(fail.NOT_READY()),
             remove: () => Promise.reject(fail.NOT_READY())
         },
+        accessLog,
         network: networkPort(http.log),
         services: services.services,
         fragments: { put: async () => null, drop: async () => [] },
@@ -256,6 +261,7 @@ export async function createPluginRig({
         url,
         root,
         notified,
+        accessLog,
         user(name, permissions, options = {}) {
             const who = caller(name, permissions, options);
             users.set(name, who);

@@ -184,6 +184,21 @@ export const probe = definePlugin({
             }
         });
         ctx.route({
+            method: 'GET',
+            path: '/visits',
+            access: 'read',
+            async handler() {
+                const found: unknown[] = [];
+                for await (const record of ctx.accessLog({ from: new Date(1000) })) {
+                    found.push([record, record.at instanceof Date]);
+                    if (found.length === 2) {
+                        break;
+                    }
+                }
+                return found;
+            }
+        });
+        ctx.route({
             method: 'POST',
             path: '/services',
             access: 'write',

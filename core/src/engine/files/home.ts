@@ -46,6 +46,8 @@ export interface EngineFolders {
     readonly adminSocket: string;
     /** The log that the engine itself writes and rolls (`<name>-<time>.log` beside it). */
     readonly logFile: string;
+    /** The log of requests, which the engine rolls in the same way. It exists while the setting `engine.accessLog` is on. */
+    readonly accessLogFile: string;
     /** Standard output and error of the engine's process: what is said before a log is configured, and panics. */
     readonly outputFile: string;
     /** What the process is started with: an admin API and nothing else. Its path is how a running engine is recognised. */
@@ -123,6 +125,7 @@ export const engineHome = (
         certificates: join(runtime, `certificates${place}`),
         adminSocket: join(runtime, 'admin', 'admin.sock'),
         logFile: join(persistent, `log${place}`, 'engine.log'),
+        accessLogFile: join(persistent, `log${place}`, 'access.log'),
         outputFile: join(persistent, 'output.log'),
         startFile: join(runtime, 'start.json'),
         scratch: join(runtime, 'scratch'),

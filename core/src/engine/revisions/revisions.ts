@@ -223,12 +223,15 @@ class SettingsCodec {
     }
 
     open(text: string): EngineSettings {
-        const { fragments, ...settings } = JSON.parse(text) as Omit<EngineSettings, 'fragments'> & {
-            readonly fragments?: string;
-        };
+        const { fragments, ...settings } = JSON.parse(text) as Omit<
+            EngineSettings,
+            'fragments' | 'accessLog'
+        > & { readonly fragments?: string; readonly accessLog?: boolean };
         const eab = settings.acmeEab;
         const opened = (sealed: string): string => this.#sealer.open(sealLabel, sealed);
         return {
+            // Older revisions have no such setting.
+            accessLog: false,
             ...settings,
             ...(eab === null ? {} : { acmeEab: { ...eab, macKey: opened(eab.macKey) } }),
             ...(fragments === undefined

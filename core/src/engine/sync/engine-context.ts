@@ -29,6 +29,7 @@ const noFolders: EngineFolders = {
     certificates: '/nonexistent/certificates',
     adminSocket: '/nonexistent/admin.sock',
     logFile: '/nonexistent/engine.log',
+    accessLogFile: '/nonexistent/access.log',
     outputFile: '/nonexistent/output.log',
     startFile: '/nonexistent/start.json',
     scratch: '/nonexistent/scratch',

@@ -19,7 +19,14 @@ export class SyncProgress {
     #rows = new Rows(
         [],
         [],
-        { httpPort: 80, httpsPort: 443, acmeEmail: null, acmeDirectory: null, acmeEab: null },
+        {
+            httpPort: 80,
+            httpsPort: 443,
+            acmeEmail: null,
+            acmeDirectory: null,
+            acmeEab: null,
+            accessLog: false
+        },
         0
     );
     #memory: EngineMemory = { wanted: 'running', revision: 0, applied: 0, lastHostId: 0, settings: null };

@@ -79,6 +79,13 @@ export const definitions = {
             'Give the proxy engine its configuration again when others have changed it; otherwise status and notifications only say it',
         schema: joi.boolean()
     }),
+    'engine.accessLog': setting<boolean>({
+        type: 'boolean',
+        default: false,
+        description:
+            'Record each request to a host, without its query string, for plugins that may read it; the newest 128 MiB are kept, and what there is goes when this is switched off',
+        schema: joi.boolean()
+    }),
     'engine.httpPort': setting<number>({
         type: 'integer',
         default: 80,
@@ -252,7 +259,8 @@ export const engineKeys = {
     'engine.httpsPort': 'httpsPort',
     'engine.acmeEmail': 'acmeEmail',
     'engine.acmeDirectory': 'acmeDirectory',
-    'engine.acmeEab': 'acmeEab'
+    'engine.acmeEab': 'acmeEab',
+    'engine.accessLog': 'accessLog'
 } as const satisfies Partial<Record<SettingKey, string>>;
 
 /** The key of a setting of the engine. */

@@ -9,6 +9,7 @@ import { type GenerationDocument, Grants, type Guest, labelOf, Scope, within } f
 import type { Route } from '../../server/http/route.ts';
 import type { HttpServer } from '../../server/http/server.ts';
 import { ownerOf } from '../../services/port.ts';
+import { PluginAccessLog } from './api/access-log.ts';
 import { Handles } from './api/handles.ts';
 import { checkTaps, createHostApi, requirePages } from './api/host-api.ts';
 import { createLocalApi } from './api/local-api.ts';
@@ -24,6 +25,7 @@ import {
     type Refusal,
     type ReleaseReport
 } from './generation.ts';
+import { checkHealth } from './health.ts';
 import { confinedApi } from './isolation/confined.ts';
 import { startGuest, withLeaks } from './isolation/guest.ts';
 import { messageOf } from './messages.ts';
@@ -80,6 +82,7 @@ export class PluginGeneration implements Generation {
     readonly #programs: Programs;
     readonly #services: PluginServices;
     readonly #network: Network;
+    readonly #accessLog: PluginAccessLog;
     readonly #usageLog: UsageLog;
     readonly #leaks: LeakDetector;
     readonly #publishers: Publishers = new Map();
@@ -140,6 +143,7 @@ export class PluginGeneration implements Generation {
         this.#programs = new Programs({ ...local, machine: machine.programs, folder, used });
         this.#services = new PluginServices({ grants: this.#grants, services: ports.services, owner, used });
         this.#network = new Network({ ...local, network: ports.network, signal: this.#ending.signal });
+        this.#accessLog = new PluginAccessLog({ grants: this.#grants, log: ports.accessLog, clock });
     }
 
     async #prepare(): Promise<void> {
@@ -232,19 +236,10 @@ export class PluginGeneration implements Generation {
     }
 
     async health(): Promise<readonly HealthReport[]> {
-        const checks = await Promise.all(this.document.health.map((name) => this.#check(name)));
-        return [...this.#fragments.health(), ...(await this.#services.health()), ...checks];
-    }
-
-    async #check(name: string): Promise<HealthReport> {
-        try {
-            const report = await within(this.#timing.healthMs, (signal) =>
-                this.#guest.health({ name, signal: AbortSignal.any([signal, this.#ending.signal]) })
-            );
-            return { ...report, name };
-        } catch (error) {
-            return { name, state: 'failed', evidence: messageOf(error) };
-        }
+        const limits = { timeoutMs: this.#timing.healthMs, ending: this.#ending.signal };
+        const checks = await checkHealth(this.#guest, this.document.health, limits);
+        const services = await this.#services.health();
+        return [...this.#fragments.health(), ...services, ...this.#accessLog.health(), ...checks];
     }
 
     seal(change: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
@@ -321,6 +316,7 @@ export class PluginGeneration implements Generation {
             tickets: this.#tickets,
             contracts: this.#shared.contracts,
             services: this.#services,
+            accessLog: this.#accessLog,
             log: this.#log(),
             signal: this.#ending.signal,
             permissions,

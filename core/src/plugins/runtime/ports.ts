@@ -3,6 +3,7 @@ import type { NetConnectOpts } from 'node:net';
 
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import type {
+    AccessRecord,
     Certificate,
     EngineAccount,
     Host,
@@ -68,6 +69,20 @@ export interface CertificatesPort {
         owner: string
     ): Promise<Certificate>;
     remove(id: number, call: Call): Promise<unknown>;
+}
+
+/** The engine's access log. */
+export interface AccessLogPort {
+    /**
+     * The records of `from` on, or those to come, in batches, until the signal aborts. Each reader gets records of its own, and waits for
+     * no other.
+     */
+    follow(options: {
+        readonly from: Date | null;
+        readonly signal: AbortSignal;
+    }): AsyncIterable<readonly AccessRecord[]>;
+    /** Whether the engine is to write it. */
+    isOn(): boolean;
 }
 
 /** Connections to the outside for plugins, which may reach some private addresses beside the public ones. */
@@ -138,6 +153,7 @@ export interface PluginHostPorts {
     renew(caller: Caller): Caller;
     readonly hosts: HostsPort;
     readonly certificates: CertificatesPort;
+    readonly accessLog: AccessLogPort;
     readonly network: NetworkPort;
     /** Default: the machine that the panel runs on. */
     readonly machine?: MachinePorts;

@@ -6,6 +6,7 @@ import { plainCopy } from '../plain.ts';
 import { partnerProxy } from './partners.ts';
 import type { AnyRoute, GuestTap, Registration } from './registration.ts';
 import {
+    createAccessLogService,
     createHostServices,
     createLocalServices,
     createMandatesService,
@@ -41,6 +42,7 @@ export function createContext(state: GuestState): Context {
         ...createHostServices(state, work),
         ...createMandatesService(state, work),
         ...createProxyServices(hostApi, work),
+        ...createAccessLogService(state, work),
         ...createStartedServices(state, work),
         ...createLocalServices(state, work)
     };

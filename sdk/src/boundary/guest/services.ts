@@ -152,6 +152,21 @@ export function createServicesService(state: GuestState, work: GuestWork): Servi
     };
 }
 
+/** `ctx.accessLog`. */
+export function createAccessLogService({ hostApi }: GuestState, work: GuestWork): Pick<Context, 'accessLog'> {
+    return {
+        async *accessLog({ from = null, signal = null } = {}) {
+            work.requireAlive();
+            const { batches } = await hostApi.accessLog({ from, signal });
+            for await (const batch of batches) {
+                for (const record of batch) {
+                    yield record;
+                }
+            }
+        }
+    };
+}
+
 /** `ctx.task`, `ctx.schedule` and `ctx.notify`: work that acts on the world, which is refused before `onStart`. */
 export function createStartedServices(
     state: GuestState,

@@ -310,7 +310,14 @@ describe('Settings', () => {
         );
         expect(answer.headers['x-engine-reload']).to.equal('true');
         expect(queue.plans).to.equal([
-            { httpPort: 8080, httpsPort: 443, acmeEmail: null, acmeDirectory: null, acmeEab: null }
+            {
+                httpPort: 8080,
+                httpsPort: 443,
+                acmeEmail: null,
+                acmeDirectory: null,
+                acmeEab: null,
+                accessLog: false
+            }
         ]);
         expect(settings.autoReload()).to.be.false();
         await settings.update({ 'panel.requireTotp': true }, callOf(admin));
@@ -362,7 +369,8 @@ describe('Settings', () => {
                 httpsPort: 9443,
                 acmeEmail: 'me@example.org',
                 acmeDirectory: null,
-                acmeEab: eab
+                acmeEab: eab,
+                accessLog: false
             })
         );
         await heard;
@@ -372,7 +380,8 @@ describe('Settings', () => {
             httpsPort: 8443,
             acmeEmail: 'me@example.org',
             acmeDirectory: null,
-            acmeEab: eab
+            acmeEab: eab,
+            accessLog: false
         });
     });
 

@@ -17,6 +17,7 @@ const options = {
     capabilities: {
         api: { read: ['things.list', 'auth.me'], write: ['*'] },
         exec: ['sh'],
+        logs: ['access' as const],
         services: true as const
     },
     manifest: { permissions: { use: 'Use it' } }
@@ -54,6 +55,7 @@ const requests: readonly (readonly [
     ['admin', 'POST', '/mandate'],
     ['viewer', 'POST', '/mandate'],
     ['admin', 'POST', '/services'],
+    ['viewer', 'GET', '/visits'],
     ['viewer', 'GET', '/sum'],
     ['viewer', 'GET', '/count'],
     ['viewer', 'GET', '/ticks'],
@@ -78,6 +80,9 @@ let link: Link<Guest>;
 describe('Link', () => {
     before(async () => {
         [inline, threaded] = [await createPluginRig(), await createPluginRig()];
+        for (const { accessLog } of [inline, threaded]) {
+            [0, 1000, 2000].forEach((at) => accessLog.add({ at: new Date(at), path: `/${at}` }));
+        }
         await inline.run(math, { name: 'math' });
         await inline.run(probe, options);
         await threaded.run(math, { name: 'math' });

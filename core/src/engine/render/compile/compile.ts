@@ -3,6 +3,7 @@ import { adminConfig } from '../../files/home.ts';
 import { fragmentApps } from '../../fragments/fragments.ts';
 import type { EngineConfig } from '../../port.ts';
 import { plainError } from '../profile/chain.ts';
+import { accessLogs, serverLogs, withoutAccess } from './access-log.ts';
 import type { CompileContext } from './context.ts';
 import { type CompiledProfile, siteRoutes } from './dispatch.ts';
 import { connectionPolicies, tlsApps, type TlsNames } from './tls.ts';
@@ -14,7 +15,14 @@ export const compile = (
     context: CompileContext
 ): EngineConfig => {
     const { settings, folders, features } = context;
-    for (const path of [folders.table, folders.storage, folders.certificates, folders.logFile]) {
+    const named = [
+        folders.table,
+        folders.storage,
+        folders.certificates,
+        folders.logFile,
+        folders.accessLogFile
+    ];
+    for (const path of named) {
         if (/[{}*?[\]\\]/.test(path)) {
             throw new Error(`the engine's folder may not have any of { } * ? [ ] \\ in its path: ${path}`);
         }
@@ -31,8 +39,10 @@ export const compile = (
                 default: {
                     level: 'INFO',
                     writer: { output: 'file', filename: folders.logFile, roll_size_mb: 10, roll_keep: 5 },
-                    encoder: { format: 'json' }
-                }
+                    encoder: { format: 'json' },
+                    ...withoutAccess(settings.accessLog)
+                },
+                ...accessLogs(settings.accessLog, folders)
             }
         },
         storage: { module: 'file_system', root: folders.storage },
@@ -49,6 +59,7 @@ export const compile = (
                         protocols: features.http3 ? ['h1', 'h2', 'h3'] : ['h1', 'h2'],
                         read_header_timeout: '30s',
                         automatic_https: { disable_redirects: true },
+                        ...serverLogs(settings.accessLog),
                         tls_connection_policies: connectionPolicies(names),
                         routes: siteRoutes(profiles, context),
                         errors: { routes: [plainError] }

@@ -5,7 +5,7 @@ import type { EngineFeatures } from '../features.ts';
 /** The folders that a configuration names. */
 export type CompileFolders = Pick<
     EngineFolders,
-    'adminSocket' | 'storage' | 'table' | 'certificates' | 'logFile'
+    'adminSocket' | 'storage' | 'table' | 'certificates' | 'logFile' | 'accessLogFile'
 >;
 
 /** Everything besides sites and certificates that a configuration is made from. */

@@ -13,6 +13,7 @@ const lists = [
     'collect',
     'taps',
     'public',
+    'logs',
     'direct'
 ] as const;
 /** What each value of `hosts` includes. */

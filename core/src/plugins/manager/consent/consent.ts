@@ -35,6 +35,7 @@ function permissionsBehind({
     direct = [],
     taps = [],
     collect = [],
+    logs = [],
     services,
     pages
 }: Capabilities): readonly string[] {
@@ -50,6 +51,7 @@ function permissionsBehind({
               ? ['certificates:read']
               : ['certificates:read', 'certificates:write']),
         ...(machine ? ['hosts:unsafe'] : []),
+        ...(logs.length > 0 ? ['engine:logs'] : []),
         ...[...taps, ...collect].flatMap((hook) =>
             behindHooks
                 .filter(([prefix]) => hook === '*' || hook.startsWith(prefix))

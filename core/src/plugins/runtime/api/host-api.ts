@@ -20,6 +20,7 @@ import type { Contracts } from '../partners/contracts.ts';
 import type { PluginServices } from '../programs/services.ts';
 import type { PluginTickets } from '../routes/tickets.ts';
 import type { Schedules } from '../schedules.ts';
+import type { PluginAccessLog } from './access-log.ts';
 import { Callers, type CallersOptions } from './callers.ts';
 import { callRoute } from './calls/call.ts';
 import { planRoute } from './calls/plan.ts';
@@ -39,6 +40,7 @@ export interface HostApiOptions extends CallersOptions {
     readonly tickets: PluginTickets;
     readonly contracts: Contracts;
     readonly services: PluginServices;
+    readonly accessLog: PluginAccessLog;
     readonly log: Logger;
     /** Asks this plugin alone for its part of the engine's configuration. */
     collectFragments(): Promise<Outcome<unknown> | null>;
@@ -61,6 +63,9 @@ export function createHostApi(options: HostApiOptions): HostApi {
         ...hostsApi(options, callers),
         ...workApi(options, callers),
         ...servicesApi(options.services, callers),
+        accessLog: async ({ from, signal }) => ({
+            batches: options.accessLog.read(from, callers.untilEnd(signal))
+        }),
         ...recordApi(options, callers),
         ...partnersApi(options, callers)
     };
