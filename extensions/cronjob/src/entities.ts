@@ -43,6 +43,10 @@ export const TaskEntity = defineEntity({
         enabled: p.boolean(),
         notifyOn: p.string().$type<NotifyOn>(),
         deadManSeconds: p.integer().nullable(),
+        /** JSON object; null without limits. */
+        limits: p.text().nullable(),
+        /** JSON array of ids of notification channels; null: those whose events match. */
+        channels: p.text().nullable(),
         createdAt: p.integer(),
         updatedAt: p.integer(),
         /** The next time by the clock; null while disabled, and of `@reboot`. */
@@ -86,6 +90,9 @@ export const RunEntity = defineEntity({
         signal: p.string().nullable(),
         reason: p.string().nullable(),
         message: p.string().nullable(),
+        /** What all of its processes used; null where the machine does not measure it. */
+        cpuSeconds: p.float().nullable(),
+        memoryPeakBytes: p.integer().nullable(),
         /** Value of the environment variable by which the processes of this run are found. */
         mark: p.string(),
         /** Path of the script's private file, while it exists. */
@@ -125,6 +132,15 @@ export const migrations: readonly Migration[] = [
             'create index runs_of_task on runs (task_id, id)',
             'create index runs_by_state on runs (state, id)',
             'create table outputs (run_id integer primary key references runs (id) on delete cascade, head text not null, tail text not null, total integer not null)'
+        ]
+    },
+    {
+        name: '0002-limits-channels-usage',
+        up: [
+            'alter table tasks add column limits text',
+            'alter table tasks add column channels text',
+            'alter table runs add column cpu_seconds real',
+            'alter table runs add column memory_peak_bytes integer'
         ]
     }
 ];

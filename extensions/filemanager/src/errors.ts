@@ -20,6 +20,10 @@ export const pluginErrors = defineErrors({
             'The folder .portico of this root belongs to another account or is open to others; remove it or close it'
     },
     CHANGED_MEANWHILE: { code: 40954, message: '{path} changed while it was read' },
+    LINK_OUTSIDE: {
+        code: 40956,
+        message: 'The link would lead out of its root, or by way of another link: {target}'
+    },
     OFFSET_MISMATCH: { code: 40955, message: 'The upload is at {offset}' },
     UPLOAD_GONE: { code: 41050, message: 'The upload expired' },
     TUS_VERSION: { code: 41250, message: 'This is tus 1.0.0' },

@@ -9,6 +9,7 @@ import { registerBrowseRoutes } from './routes/browse.ts';
 import { registerChangeRoutes } from './routes/changes.ts';
 import { registerContentRoutes } from './routes/content.ts';
 import { registerCopyRoutes } from './routes/copy.ts';
+import { registerLinkRoutes } from './routes/links.ts';
 import { registerRemovalRoutes } from './routes/removal.ts';
 import { registerTerminalRoutes } from './routes/terminals.ts';
 import { registerTrashRoutes } from './routes/trash.ts';
@@ -27,6 +28,7 @@ export default definePlugin({
         registerContentRoutes(ctx, services);
         registerChangeRoutes(ctx, services);
         registerCopyRoutes(ctx, services);
+        registerLinkRoutes(ctx, services);
         registerRemovalRoutes(ctx, services);
         registerTrashRoutes(ctx, services);
         registerArchiveRoutes(ctx, services);

@@ -45,15 +45,17 @@ export interface TaskDescription {
     readonly title: string;
     readonly actor: Actor;
     readonly resource: string;
+    /** The permission to see the result; default `write`. */
+    readonly access?: string;
 }
 
 /** Starts a task and answers 202 with it. */
 export async function acceptTask<T>(
     ctx: Ctx,
-    { kind, title, actor, resource }: TaskDescription,
+    { kind, title, actor, resource, access = 'write' }: TaskDescription,
     work: (run: TaskRun) => Promise<T>
 ): Promise<Reply<Task>> {
-    return reply.accepted(await ctx.task({ kind, title, access: 'write', actor, resource }, work));
+    return reply.accepted(await ctx.task({ kind, title, access, actor, resource }, work));
 }
 
 /** Makes a reporter of progress that passes on at most four reports a second. */

@@ -2,6 +2,8 @@
 import { type Actor, joi, type Value } from '@portico/sdk';
 
 import type { NotifyOn, Overlap, RunRow, TaskRow } from '../entities.ts';
+import { channelsOf, limitsOf } from '../tasks/draft.ts';
+import { taskChannels, taskLimits } from '../tasks/input.ts';
 
 const time = () => joi.string().isoDate();
 
@@ -71,6 +73,15 @@ const runFields = {
         .required()
         .description('Why it did not succeed, as a word')
         .label('Reason'),
+    usage: joi
+        .object({
+            cpuSeconds: joi.number().required().label('Processor time').unit('second'),
+            memoryPeakBytes: joi.number().integer().required().label('Peak of memory').unit('byte')
+        })
+        .allow(null)
+        .required()
+        .description('Of all processes of the run together; null where the machine does not measure it')
+        .label('Used'),
     message: joi
         .string()
         .allow(null)
@@ -165,6 +176,8 @@ export const taskSchema = joi.object({
         .required()
         .label('A success is overdue after')
         .unit('second'),
+    limits: taskLimits.required().label('Limits'),
+    channels: taskChannels.required().meta({ ui: { ref: 'channels.list' } }),
     nextRunAt: time()
         .allow(null)
         .required()
@@ -210,6 +223,7 @@ export function runView(run: RunRow, withOutput: boolean): RunView {
         exitCode,
         signal,
         reason,
+        usage: usageOf(run),
         ...(withOutput ? { message } : {})
     };
 }
@@ -255,6 +269,8 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, withOutput: bool
         enabled,
         notifyOn: task.notifyOn as NotifyOn,
         deadManSeconds,
+        limits: limitsOf(task),
+        channels: channelsOf(task),
         nextRunAt: iso(task.dueAt),
         retryAt: iso(task.retryAt),
         overdueSince: iso(task.overdueSince),
@@ -262,6 +278,10 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, withOutput: bool
         createdAt: new Date(task.createdAt).toISOString(),
         updatedAt: new Date(task.updatedAt).toISOString()
     };
+}
+
+function usageOf({ cpuSeconds, memoryPeakBytes }: RunRow): RunView['usage'] {
+    return cpuSeconds === null || memoryPeakBytes === null ? null : { cpuSeconds, memoryPeakBytes };
 }
 
 function iso(milliseconds: number | null): string | null {

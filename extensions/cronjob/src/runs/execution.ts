@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type Child, errors, type Exit, isFailure } from '@portico/sdk';
+import { type Child, errors, type Exit, type GroupLimits, isFailure, type Usage } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
@@ -22,6 +22,8 @@ export interface Job {
     /** JSON object of names and values, sealed. */
     readonly env: string | null;
     readonly timeoutSeconds: number | null;
+    /** Of all processes of the run together. */
+    readonly limits: GroupLimits | null;
     /** Value of {@link markVariable} in this run's processes. */
     readonly mark: string;
 }
@@ -34,6 +36,9 @@ export interface RunResult {
     readonly signal: string | null;
     readonly reason: string | null;
     readonly message: string | null;
+    /** Of all processes together; null where the machine does not measure it. */
+    readonly cpuSeconds: number | null;
+    readonly memoryPeakBytes: number | null;
 }
 
 /** Environment variable by which the processes of a run are found after the panel was killed. */
@@ -82,7 +87,15 @@ interface Program {
     readonly args: readonly string[];
 }
 
-const emptyResult = { exitCode: null, signal: null, reason: null, message: null } as const;
+/** The result of a run that no program was started for. */
+export const emptyResult = {
+    exitCode: null,
+    signal: null,
+    reason: null,
+    message: null,
+    cpuSeconds: null,
+    memoryPeakBytes: null
+} as const;
 
 async function findAccount(user: string | null, accounts: Accounts): Promise<Account> {
     const account = await accounts.find(user);
@@ -118,7 +131,7 @@ async function run(
     const stopped = signal.aborted;
     const leftover = await endRemaining(child);
     await closeReaders(readers);
-    return resultOf(job, exit, stopped, leftover);
+    return resultOf(job, exit, { stopped, leftover, usage: await child.usage() });
 }
 
 async function spawn(
@@ -143,18 +156,30 @@ async function spawn(
             [markVariable]: job.mark
         },
         signal,
+        // Without a limit it is only measured.
+        limits: { group: job.limits ?? {} },
         ...(job.user === null ? {} : { user: job.user }),
         ...(job.timeoutSeconds === null ? {} : { timeoutSeconds: job.timeoutSeconds })
     });
 }
 
-/** `leftover` says which processes could not be ended, and is null when all were. */
-function resultOf(job: Job, exit: Exit, stopped: boolean, leftover: string | null): RunResult {
+/** What is known of a run when its program has ended. */
+interface Ending {
+    /** Its end was asked for. */
+    readonly stopped: boolean;
+    /** Which processes could not be ended; null when all were. */
+    readonly leftover: string | null;
+    readonly usage: Usage | null;
+}
+
+function resultOf(job: Job, exit: Exit, { stopped, leftover, usage }: Ending): RunResult {
     const common = {
         exitCode: exit.code,
         signal: exit.signal,
         reason: leftover === null ? null : 'DOES_NOT_END',
-        message: leftover
+        message: leftover,
+        cpuSeconds: usage?.cpuSeconds ?? null,
+        memoryPeakBytes: usage?.memoryPeakBytes ?? null
     };
     if (exit.timedOut) {
         return {
@@ -168,6 +193,17 @@ function resultOf(job: Job, exit: Exit, stopped: boolean, leftover: string | nul
     }
     if (stopped) {
         return { ...common, state: 'stopped' };
+    }
+    // Also where the program itself went on: what it gave without that process cannot be trusted.
+    if (exit.limit === 'memory') {
+        return {
+            ...common,
+            state: 'failed',
+            reason: common.reason ?? 'LIMIT_MEMORY',
+            message:
+                leftover ??
+                `Its processes needed more than the ${job.limits?.memoryBytes ?? 0} bytes of memory that it may use`
+        };
     }
     if (exit.code === 0) {
         return { ...common, state: 'succeeded' };

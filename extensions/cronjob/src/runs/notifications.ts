@@ -3,6 +3,7 @@ import type { Notification } from '@portico/sdk';
 
 import type { RunRow, TaskRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
+import { channelsOf } from '../tasks/draft.ts';
 
 /** Sends notifications. A failure is only logged: it is not the task's fault. */
 export async function sendNotifications(ctx: Ctx, notifications: readonly Notification[]): Promise<void> {
@@ -27,7 +28,7 @@ export function notificationOf(task: TaskRow, run: RunRow, wasFailing: boolean):
     if (!wanted) {
         return null;
     }
-    const common = { text: textOf(run), data: dataOf(task, run) };
+    const common = { text: textOf(run), ...addressOf(task, run) };
     if (!succeeded) {
         return { event: 'task-failed', severity: 'error', title: `The task ${name} failed`, ...common };
     }
@@ -44,7 +45,7 @@ export function overdueNotification(task: TaskRow): Notification {
         severity: 'error',
         title: `The task ${name} has not succeeded in time`,
         text: `No run succeeded since ${new Date(awaitedSince).toISOString()}; one was due within ${deadManSeconds ?? 0} s.`,
-        data: dataOf(task, null)
+        ...addressOf(task, null)
     };
 }
 
@@ -55,16 +56,17 @@ export function recoveredNotification(task: TaskRow, run: RunRow): Notification 
         severity: 'info',
         title: `The overdue task ${task.name} succeeded`,
         text: textOf(run),
-        data: dataOf(task, run)
+        ...addressOf(task, run)
     };
 }
 
-/** The ids by which a program finds the task and the run; `runId` is null where no run is meant. */
-function dataOf(
-    { id }: TaskRow,
-    run: RunRow | null
-): { readonly taskId: number; readonly runId: number | null } {
-    return { taskId: id, runId: run?.id ?? null };
+/** The task's channels, and the ids by which a program finds the task and the run; `runId` is null where no run is meant. */
+function addressOf(task: TaskRow, run: RunRow | null): Pick<Notification, 'data' | 'channels'> {
+    const channels = channelsOf(task);
+    return {
+        data: { taskId: task.id, runId: run?.id ?? null },
+        ...(channels === null ? {} : { channels })
+    };
 }
 
 function textOf(run: RunRow): string {
@@ -81,6 +83,9 @@ function describeEnd({ state, exitCode, signal, reason, startedAt, finishedAt }:
     }
     if (state === 'timeout') {
         return `took too long and was ended${seconds}`;
+    }
+    if (reason === 'LIMIT_MEMORY') {
+        return `used more memory than it may${seconds}`;
     }
     return exitCode !== null
         ? `ended with exit code ${exitCode}${seconds}`

@@ -3,15 +3,14 @@ import { RunEntity } from '../entities.ts';
 import { endProcessesWith } from '../machine.ts';
 import { findRuns } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
-import { markVariable, type RunResult } from './execution.ts';
+import { emptyResult, markVariable, type RunResult } from './execution.ts';
 import { sendNotifications } from './notifications.ts';
 import { recordOutcome } from './outcome.ts';
 import { removeScript } from './script.ts';
 
 const cutOff: RunResult = {
+    ...emptyResult,
     state: 'failed',
-    exitCode: null,
-    signal: null,
     reason: 'PANEL_DIED',
     message: 'The panel was killed while it ran'
 };

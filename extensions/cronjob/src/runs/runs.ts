@@ -8,6 +8,7 @@ import { OutputEntity, RunEntity, type RunRow, type TaskRow } from '../entities.
 import { pluginErrors } from '../errors.ts';
 import { findRuns, findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
+import { limitsOf } from '../tasks/draft.ts';
 import type { Accounts } from './accounts.ts';
 import { type Admission, decideAdmission, type Load, type RunRequest } from './admission.ts';
 import { execute, type RunResult } from './execution.ts';
@@ -233,6 +234,7 @@ export class Runs {
             runId: run.id,
             taskId: task.id,
             command: task.command === null ? null : (JSON.parse(task.command) as string[]),
+            limits: limitsOf(task),
             mark: run.mark
         };
         const onScriptPath = async (scratch: string): Promise<void> =>

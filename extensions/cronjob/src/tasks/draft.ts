@@ -1,4 +1,6 @@
 /** A task as its author wrote it, complete: defaults, changes, and the columns that store it. */
+import type { GroupLimits } from '@portico/sdk';
+
 import type { Missed, NotifyOn, Overlap, TaskRow } from '../entities.ts';
 import type { TaskInput } from './input.ts';
 
@@ -21,6 +23,9 @@ export interface Draft {
     readonly enabled: boolean;
     readonly notifyOn: NotifyOn;
     readonly deadManSeconds: number | null;
+    readonly limits: GroupLimits | null;
+    /** Ids of notification channels; null: those whose events match. */
+    readonly channels: readonly number[] | null;
 }
 
 /** Applies a change to a task, or to nothing (null) for a new one. `defaultZone` is the time zone of tasks that name none. */
@@ -66,7 +71,9 @@ export function draftOf(input: TaskInput, before: Draft | null, defaultZone: str
         missed: pick('missed', 'skip'),
         enabled: pick('enabled', true),
         notifyOn: pick('notifyOn', 'failure'),
-        deadManSeconds: pick('deadManSeconds', null)
+        deadManSeconds: pick('deadManSeconds', null),
+        limits: pick('limits', null),
+        channels: pick('channels', null)
     };
 }
 
@@ -74,13 +81,32 @@ export function draftOf(input: TaskInput, before: Draft | null, defaultZone: str
 export function rowOf({
     env,
     command,
+    limits,
+    channels,
     ...draft
-}: Draft): Omit<Draft, 'env' | 'command'> & { readonly command: string | null; readonly envNames: string } {
+}: Draft): Omit<Draft, 'env' | 'command' | 'limits' | 'channels'> &
+    Pick<TaskRow, 'command' | 'limits' | 'channels' | 'envNames'> {
     return {
         ...draft,
-        command: command === null ? null : JSON.stringify(command),
+        command: textOrNull(command),
+        limits: textOrNull(limits),
+        channels: textOrNull(channels),
         envNames: JSON.stringify(Object.keys(env))
     };
+}
+
+function textOrNull(value: unknown): string | null {
+    return value === null ? null : JSON.stringify(value);
+}
+
+/** The limits of a task's processes; null without any. */
+export function limitsOf({ limits }: TaskRow): GroupLimits | null {
+    return limits === null ? null : (JSON.parse(limits) as GroupLimits);
+}
+
+/** The channels that alone tell of a task; null: those whose events match. */
+export function channelsOf({ channels }: TaskRow): number[] | null {
+    return channels === null ? null : (JSON.parse(channels) as number[]);
 }
 
 /** The draft that a task was made of; the values of `env` are null. */
@@ -116,6 +142,8 @@ export function draftOfRow(task: TaskRow): Draft {
         enabled,
         notifyOn: notifyOn as Draft['notifyOn'],
         deadManSeconds,
+        limits: limitsOf(task),
+        channels: channelsOf(task),
         command: task.command === null ? null : (JSON.parse(task.command) as string[]),
         env: Object.fromEntries((JSON.parse(task.envNames) as string[]).map((each) => [each, null]))
     };

@@ -1,5 +1,5 @@
 /** The body of a request that creates or changes a task: its schemas, its deproblems, and the checks beyond them. */
-import { joi } from '@portico/sdk';
+import { type GroupLimits, joi } from '@portico/sdk';
 
 import type { Missed, NotifyOn, Overlap } from '../entities.ts';
 
@@ -26,13 +26,57 @@ export interface TaskInput {
     readonly enabled?: boolean | null;
     readonly notifyOn?: NotifyOn | null;
     readonly deadManSeconds?: number | null;
+    readonly limits?: GroupLimits | null;
+    readonly channels?: readonly number[] | null;
     /** Acts as If-Match. */
     readonly version?: number;
 }
 
 const year = 366 * 86_400;
+const mebibyte = 1024 * 1024;
 /** Text without zero bytes, which cannot be passed to a program. */
 const text = () => joi.string().pattern(/^[^\0]*$/, 'text without zero bytes');
+
+/** Limits of all processes of a run together. */
+export const taskLimits = joi
+    .object({
+        memoryBytes: joi
+            .number()
+            .integer()
+            .min(mebibyte)
+            .max(2 ** 50)
+            .description('What does not fit ends the run: it then failed with the reason LIMIT_MEMORY')
+            .label('Memory')
+            .unit('byte'),
+        cpuPercent: joi
+            .number()
+            .integer()
+            .min(1)
+            .max(100_000)
+            .description('Of one processor: 200 is two. The run gets slower')
+            .label('Processor time')
+            .unit('percent'),
+        processes: joi
+            .number()
+            .integer()
+            .min(1)
+            .max(1_000_000)
+            .description('At the same time, threads included; further ones are refused to it')
+            .label('Processes')
+    })
+    .min(1)
+    .allow(null);
+/** Where a task's notifications go. */
+export const taskChannels = joi
+    .array()
+    .items(joi.number().integer().min(1))
+    .unique()
+    .max(100)
+    .allow(null)
+    .description(
+        'Ids of the notification channels that alone tell of this task; null: those whose events match'
+    )
+    .label('Channels');
 
 const fields = {
     schedule: joi
@@ -143,7 +187,12 @@ const fields = {
         .description('An alert when no run succeeded for so long')
         .label('A success is overdue after')
         .unit('second')
-        .meta({ ui: { advanced: true } })
+        .meta({ ui: { advanced: true } }),
+    limits: taskLimits
+        .description('Of the program and all that it starts, together; needs control groups')
+        .label('Limits')
+        .meta({ ui: { group: 'Limits', advanced: true } }),
+    channels: taskChannels.meta({ ui: { ref: 'channels.list', advanced: true } })
 };
 const name = joi
     .string()

@@ -73,10 +73,11 @@ export class Tasks {
         });
     }
 
-    /** Creates a task and plans it. @throws VALIDATION_FAILED 40001 */
+    /** Creates a task and plans it. @throws VALIDATION_FAILED 40001, TOOL_MISSING 50302 for limits that the machine cannot keep */
     async create(input: TaskInput): Promise<TaskWithRun> {
         const draft = draftOf(input, null, this.#defaultZone());
         await checkDraft(draft, null, this.#options.accounts, this.#options.machine.now());
+        await this.#tryLimits(draft, null);
         return { task: await this.#insert(draft), lastRun: null };
     }
 
@@ -110,7 +111,7 @@ export class Tasks {
         return task;
     }
 
-    /** Changes a task; active runs go on as they were started. @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
+    /** Changes a task; active runs go on as they were started. @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001, TOOL_MISSING 50302 */
     async update(
         id: number,
         input: TaskInput,
@@ -118,8 +119,10 @@ export class Tasks {
     ): Promise<{ readonly before: TaskWithRun; readonly after: TaskWithRun }> {
         const before = await this.get(id);
         checkVersion(before.task, ifMatch, input.version);
-        const draft = draftOf(input, draftOfRow(before.task), this.#defaultZone());
-        await checkDraft(draft, draftOfRow(before.task), this.#options.accounts, this.#options.machine.now());
+        const former = draftOfRow(before.task);
+        const draft = draftOf(input, former, this.#defaultZone());
+        await checkDraft(draft, former, this.#options.accounts, this.#options.machine.now());
+        await this.#tryLimits(draft, former);
         const env =
             input.env === undefined
                 ? before.task.env
@@ -224,6 +227,13 @@ export class Tasks {
         }
         if (task.overdueSince !== null) {
             task.deadAt = null;
+        }
+    }
+
+    /** Proves that the machine can keep limits that are new. @throws TOOL_MISSING 50302 */
+    async #tryLimits({ limits }: Draft, before: Draft | null): Promise<void> {
+        if (limits !== null && JSON.stringify(limits) !== JSON.stringify(before?.limits)) {
+            await this.#options.ctx.exec('true', [], { limits: { group: limits } });
         }
     }
 

@@ -27,7 +27,16 @@ const rootSchema = joi.object({
         .required()
         .label('Available')
         .description('False where the folder is missing or not granted to the plugin')
-        .meta({ ui: { column: 3 } })
+        .meta({ ui: { column: 3 } }),
+    space: joi
+        .object({
+            total: joi.number().integer().required().label('In all').unit('byte'),
+            available: joi.number().integer().required().label('Free').unit('byte')
+        })
+        .allow(null)
+        .required()
+        .label('Space')
+        .description('Of the file system that it lies on; null where the folder is not available')
 });
 
 /** Registers the routes that list roots, list folders and search for names. */
@@ -53,14 +62,10 @@ function registerRoots(ctx: Ctx, { roots }: Services): void {
         },
         returns: joi.array().items(rootSchema),
         async handler({ actor }) {
-            const rows = roots.visible(actor).map(async ({ name, folder, files }) => ({
-                name,
-                path: folder,
-                available: await files.stat('').then(
-                    ({ type }) => type === 'folder',
-                    () => false
-                )
-            }));
+            const rows = roots.visible(actor).map(async ({ name, folder, files }) => {
+                const space = await files.space().catch(() => null);
+                return { name, path: folder, available: space !== null, space };
+            });
             return reply.list(await Promise.all(rows));
         }
     });
