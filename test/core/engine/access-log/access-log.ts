@@ -6,9 +6,9 @@ import * as Lab from '@hapi/lab';
 import type { AccessRecord } from '@portico/sdk';
 
 import { AccessLog, type AccessLogOptions } from '../../../../core/src/engine/access-log/access-log.ts';
-import { startCaddy, type TestCaddy } from '../../../support/caddy.ts';
-import { until } from '../../../support/real-engine.ts';
-import { testSite } from '../../../support/site.ts';
+import { startCaddy, type TestCaddy } from '../../../support/engine/caddy.ts';
+import { until } from '../../../support/engine/real.ts';
+import { testSite } from '../../../support/engine/site.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

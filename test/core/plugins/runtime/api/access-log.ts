@@ -3,7 +3,7 @@ import * as Lab from '@hapi/lab';
 import { type AccessRecord, type Context, definePlugin, type FailureError } from '@portico/sdk';
 
 import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
