@@ -37,6 +37,19 @@ export const SYSTEM_PACKAGES = [
         unit: 'prometheus.service',
         what: 'what reads the exposition of the monitoring as Prometheus does'
     },
+    {
+        command: 'php-fpm8.2',
+        package: 'php8.2-fpm',
+        for: 'test',
+        unit: 'php8.2-fpm.service',
+        what: 'the PHP of the sites that tests make'
+    },
+    {
+        command: 'php8.2',
+        package: 'php8.2-cli',
+        for: 'test',
+        what: 'the PHP on the command line, for the tools of sites'
+    },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
     {
         command: 'nginx',

@@ -19,7 +19,8 @@ const extensions = new URL('../../extensions', import.meta.url).pathname;
 const routes: Readonly<Record<string, string>> = {
     cronjob: 'tasks',
     filemanager: 'files?root=here&path=/',
-    monitoring: 'metrics'
+    monitoring: 'metrics',
+    php: 'sites'
 };
 
 describe('Each extension, disabled and enabled a hundred times in a panel', { timeout: 600_000 }, () => {

@@ -1,0 +1,14 @@
+/** The errors that only this plugin has. */
+import { defineErrors } from '@portico/sdk';
+
+/** The plugin's own error table. */
+export const pluginErrors = defineErrors({
+    SWITCH_RUNNING: { code: 40950, message: 'The site is being switched from {from} to {to}' },
+    PHP_REJECTED: { code: 42250, message: 'PHP refuses this configuration; nothing was changed' },
+    RELEASE_UNKNOWN: { code: 42251, message: 'There is no PHP-FPM {release} on this machine' },
+    NOT_ROOT: {
+        code: 50350,
+        message: 'The panel does not run as root, so it cannot make accounts and folders for sites'
+    },
+    SITE_DOWN: { code: 50351, message: 'The site does not answer: {why}' }
+});

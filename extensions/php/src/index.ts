@@ -1,0 +1,41 @@
+/** PHP sites, each with an account, a folder and a PHP-FPM of its own. */
+import { definePlugin, type PluginDefinition } from '@portico/sdk';
+
+import { entities, migrations } from './entities.ts';
+import { registerHealthChecks } from './health.ts';
+import { LogRotation } from './logs/rotation.ts';
+import { type Machine, realMachine } from './machine.ts';
+import { registerLogRoutes } from './routes/logs.ts';
+import { registerSettingsRoutes } from './routes/settings.ts';
+import { registerSiteRoutes } from './routes/sites.ts';
+import { registerStateRoutes } from './routes/state.ts';
+import { registerVersionRoutes } from './routes/versions.ts';
+import { createServices } from './services.ts';
+import { settings } from './settings.ts';
+import { recoverSites } from './sites/recovery.ts';
+
+/** Defines the plugin on a machine; tests pass a double. */
+export function definePhp(machine: Machine): PluginDefinition {
+    return definePlugin({
+        settings,
+        entities,
+        migrations,
+        setup(ctx) {
+            const services = createServices(ctx, machine);
+            registerVersionRoutes(ctx, services);
+            registerSiteRoutes(ctx, services);
+            registerStateRoutes(ctx, services);
+            registerSettingsRoutes(ctx, services);
+            registerLogRoutes(ctx, services);
+            registerHealthChecks(ctx, services);
+            const rotation = new LogRotation(ctx, services);
+            ctx.onStart(async () => {
+                await recoverSites({ ctx, ...services });
+                await rotation.start();
+            });
+        }
+    });
+}
+
+/** The plugin on the machine that it runs on. */
+export default definePhp(realMachine);

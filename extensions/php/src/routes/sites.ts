@@ -1,0 +1,147 @@
+/** Routes that list, make, change and remove sites. */
+import { errors, joi, reply } from '@portico/sdk';
+
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { newSiteSchema, siteChangeSchema, siteSchema } from '../sites/input.ts';
+import { siteView } from '../sites/views.ts';
+import { acceptTask, taskSchema } from '../task-replies.ts';
+import { checkVersion, nothing, siteParams, withSite } from './params.ts';
+
+/** Registers the routes of sites. */
+export function registerSiteRoutes(ctx: Ctx, services: Services): void {
+    registerReading(ctx, services);
+    registerCreation(ctx, services);
+    registerChange(ctx, services);
+    registerRemoval(ctx, services);
+}
+
+function registerReading(ctx: Ctx, { locks, masters, store }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/sites',
+        id: 'sites',
+        access: 'read',
+        summary: 'List the sites',
+        ui: { title: 'Sites', primary: true, order: 1, label: 'name', empty: 'No site yet' },
+        returns: joi.array().items(siteSchema),
+        async handler() {
+            const [sites, running] = [await store.all(), await masters.all()];
+            return reply.list(
+                sites.map((site) => siteView(site, running, locks)),
+                { total: sites.length }
+            );
+        }
+    });
+    ctx.route({
+        method: 'GET',
+        path: '/sites/{id}',
+        id: 'site',
+        access: 'read',
+        summary: 'Show one site',
+        validate: { params: siteParams },
+        returns: siteSchema,
+        handler: async ({ params }) => siteView(await store.get(params.id), await masters.all(), locks)
+    });
+}
+
+function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
+    ctx.route({
+        method: 'POST',
+        path: '/sites',
+        id: 'createSite',
+        access: 'write',
+        summary: 'Make a site',
+        description:
+            'An account, a folder, a PHP-FPM of its own and a host. Its task gives `{ siteId, hostId }`.',
+        answers: 'task',
+        ui: { title: 'New site', role: 'action', primary: true },
+        audit: { action: 'create', resource: 'site' },
+        validate: { payload: newSiteSchema },
+        returns: taskSchema,
+        async handler({ payload, actor, audit }) {
+            const { runtime: _runtime, ...input } = payload;
+            const site = await creation.begin(input);
+            audit({
+                resourceId: site.id,
+                after: { name: site.name, domain: site.domain, release: site.release }
+            });
+            return acceptTask(
+                ctx,
+                {
+                    kind: 'create-site',
+                    title: `Make the site ${site.name}`,
+                    access: 'write',
+                    actor,
+                    resource: site.name,
+                    lock: locks.take(site.id, 'creation')
+                },
+                async ({ signal, log }) => {
+                    const { id, hostId } = await creation.finish(site, signal, log);
+                    return { siteId: id, hostId };
+                }
+            );
+        }
+    });
+}
+
+function registerChange(ctx: Ctx, services: Services): void {
+    const { changes, locks, masters } = services;
+    ctx.route({
+        method: 'PUT',
+        path: '/sites/{id}',
+        id: 'updateSite',
+        access: 'write',
+        summary: 'Change a site',
+        description:
+            'What is left out stays as it is. Another `release` is taken over without a lost request; try it first with a switch.',
+        answers: 'done',
+        ui: { title: 'Change' },
+        audit: { action: 'update', resource: 'site' },
+        timeoutSeconds: 300,
+        validate: { params: siteParams, payload: siteChangeSchema },
+        returns: siteSchema,
+        handler: (request) =>
+            withSite(services, request.params.id, 'a change', async (site) => {
+                const { version, release, ...input } = request.payload;
+                checkVersion(site, request, version);
+                request.audit({ resourceId: site.id });
+                if (release !== undefined && release !== site.release) {
+                    throw errors.invalid([
+                        { path: 'release', message: 'Another release is begun by a switch' }
+                    ]);
+                }
+                const changed = await changes.update(site, input);
+                return siteView(changed, await masters.all(), locks);
+            })
+    });
+}
+
+function registerRemoval(ctx: Ctx, services: Services): void {
+    const { creation } = services;
+    ctx.route({
+        method: 'DELETE',
+        path: '/sites/{id}',
+        id: 'deleteSite',
+        access: 'write',
+        summary: 'Remove a site',
+        description:
+            'Its host, processes and account go. Its files stay, as those of root, unless `deleteFiles` is true.',
+        answers: 'done',
+        ui: { title: 'Remove', role: 'action', confirm: 'Remove this site with its host and its account?' },
+        audit: { action: 'delete', resource: 'site' },
+        timeoutSeconds: 900,
+        validate: {
+            params: siteParams,
+            query: joi.object({ deleteFiles: joi.boolean().default(false).label('Delete its files, too') })
+        },
+        returns: nothing,
+        handler: ({ params, query, audit, ...request }) =>
+            withSite(services, params.id, 'its removal', async (site) => {
+                checkVersion(site, request);
+                audit({ resourceId: site.id, before: { name: site.name, domain: site.domain } });
+                await creation.remove(site, query.deleteFiles);
+                return null;
+            })
+    });
+}

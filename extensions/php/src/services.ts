@@ -1,0 +1,41 @@
+/** The services of one generation of the plugin. */
+import { Configurations } from './config/configurations.ts';
+import { Masters } from './fpm/masters.ts';
+import type { Machine } from './machine.ts';
+import type { Ctx } from './settings.ts';
+import { Accounts } from './sites/accounts.ts';
+import { Changes } from './sites/changes.ts';
+import { Creation } from './sites/creation.ts';
+import { Folders } from './sites/folders.ts';
+import { SiteHosts } from './sites/hosts.ts';
+import { Locks } from './sites/locks.ts';
+import { Store } from './sites/store.ts';
+import { Releases } from './versions/releases.ts';
+
+/** What the routes ask. */
+export interface Services {
+    readonly machine: Machine;
+    readonly store: Store;
+    readonly locks: Locks;
+    readonly releases: Releases;
+    readonly accounts: Accounts;
+    readonly folders: Folders;
+    readonly configurations: Configurations;
+    readonly masters: Masters;
+    readonly hosts: SiteHosts;
+    readonly creation: Creation;
+    readonly changes: Changes;
+}
+
+/** Makes the services and connects them. */
+export function createServices(ctx: Ctx, machine: Machine): Services {
+    const store = new Store(ctx);
+    const releases = new Releases(ctx);
+    const accounts = new Accounts(ctx, machine);
+    const folders = new Folders(ctx, accounts);
+    const configurations = new Configurations(ctx, folders);
+    const masters = new Masters(ctx);
+    const hosts = new SiteHosts(ctx);
+    const parts = { ctx, machine, store, releases, accounts, folders, configurations, masters, hosts };
+    return { ...parts, locks: new Locks(), creation: new Creation(parts), changes: new Changes(parts) };
+}

@@ -1,0 +1,38 @@
+/** What an admin sets. */
+import { type Context, joi, type Value } from '@portico/sdk';
+
+const folder = (longest: number) =>
+    joi
+        .string()
+        .pattern(/^(?:\/[A-Za-z0-9._-]*[A-Za-z0-9_-])+$/)
+        .max(longest)
+        .meta({ ui: { widget: 'path', group: 'Places', advanced: true } });
+
+/** The settings; their descriptions are the documentation. */
+export const settings = joi.object({
+    sitesFolder: folder(200)
+        .default('/var/www')
+        .label('Folder of the sites')
+        .description('Each new site gets a folder of its name in it'),
+    runFolder: folder(60)
+        .default('/run/portico-php')
+        .label('Folder of the sockets')
+        .description('Sockets and configurations of new sites lie in it'),
+    defaultRelease: joi
+        .string()
+        .pattern(/^\d{1,2}\.\d{1,2}$/)
+        .label('Release of new sites')
+        .description('Such as 8.2; default: the newest that is installed'),
+    logBytes: joi
+        .number()
+        .integer()
+        .min(65_536)
+        .max(2 ** 32)
+        .default(10_485_760)
+        .label('Largest log')
+        .description('A log of a site that is larger becomes `<log>.1`, which it replaces')
+        .unit('byte')
+});
+
+/** The context of this plugin. */
+export type Ctx = Context<Value<typeof settings>>;

@@ -1,0 +1,218 @@
+/** Making sites and taking them away. Both can be cut at any moment: what is half done is taken back whole at the next start. */
+import { randomBytes } from 'node:crypto';
+
+import { errors, isFailure } from '@portico/sdk';
+
+import type { Configurations } from '../config/configurations.ts';
+import { usualPool } from '../config/pool.ts';
+import type { SslMode, Template } from '../entities.ts';
+import { pluginErrors } from '../errors.ts';
+import type { Masters } from '../fpm/masters.ts';
+import type { Machine } from '../machine.ts';
+import type { Ctx } from '../settings.ts';
+import type { Release, Releases } from '../versions/releases.ts';
+import type { Account, Accounts } from './accounts.ts';
+import { type Folders, split } from './folders.ts';
+import type { SiteHosts } from './hosts.ts';
+import { changedEnv, type EnvInput } from './input.ts';
+import { checkExtraPaths, checkRoot } from './paths.ts';
+import { accountComment, type Site } from './site.ts';
+import type { Store } from './store.ts';
+import { page } from './templates.ts';
+
+/** What a site is made of. */
+export interface NewSite {
+    readonly name: string;
+    readonly domain: string;
+    readonly aliases?: readonly string[] | undefined;
+    readonly release?: string | undefined;
+    readonly root?: string | undefined;
+    readonly template: Template;
+    readonly ssl?: boolean | undefined;
+    readonly sslMode?: SslMode | undefined;
+    readonly extraPaths?: readonly string[] | undefined;
+    readonly env?: EnvInput | undefined;
+}
+
+/** What creation needs. */
+export interface CreationParts {
+    readonly ctx: Ctx;
+    readonly machine: Machine;
+    readonly store: Store;
+    readonly releases: Releases;
+    readonly accounts: Accounts;
+    readonly folders: Folders;
+    readonly configurations: Configurations;
+    readonly masters: Masters;
+    readonly hosts: SiteHosts;
+}
+
+/** Makes sites and takes them away. */
+export class Creation {
+    readonly #parts: CreationParts;
+
+    constructor(parts: CreationParts) {
+        this.#parts = parts;
+    }
+
+    /**
+     * Checks what a site is to be made of, and writes it down. Nothing of it is on the machine yet.
+     *
+     * @throws NOT_ROOT 50350, RELEASE_UNKNOWN 42251, TOOL_MISSING 50302, VALIDATION_FAILED 40001, CONFLICT 40900
+     */
+    async begin(input: NewSite): Promise<Site> {
+        const { ctx, machine, store, releases, accounts, folders } = this.#parts;
+        const { name, domain, aliases = [], extraPaths = [], root = 'public', template } = input;
+        if (!machine.isRoot()) {
+            throw pluginErrors.NOT_ROOT();
+        }
+        const release = await releases.choose(input.release);
+        const { sitesFolder, runFolder } = ctx.settings;
+        const [account, folder] = [`php-${name}`, `${sitesFolder}/${name}`];
+        checkRoot(root);
+        const env = changedEnv({}, input.env ?? {});
+        await checkExtraPaths(ctx, extraPaths, await store.all());
+        if ((await accounts.find(account)) !== null || !(await folders.isFree(folder))) {
+            throw errors.conflict('name');
+        }
+        return store.add({
+            phase: 'creating',
+            name,
+            domain,
+            aliases: JSON.stringify(aliases),
+            release: release.release,
+            root,
+            template,
+            ssl: input.ssl ?? false,
+            sslMode: input.sslMode ?? 'auto',
+            extraPaths: JSON.stringify(extraPaths),
+            env: await sealed(ctx, env),
+            envNames: JSON.stringify(Object.keys(env)),
+            settings: '{}',
+            pool: JSON.stringify(usualPool),
+            account,
+            token: randomBytes(16).toString('hex'),
+            folder,
+            runFolder,
+            folderMade: true,
+            hostId: null,
+            slot: 0,
+            revision: 1,
+            message: null,
+            createdAt: Date.now()
+        });
+    }
+
+    /** Makes a site that was begun; one that fails is taken back whole. */
+    async finish(site: Site, signal: AbortSignal, log: (line: string) => void): Promise<Site> {
+        try {
+            return await this.#make(site, signal, log);
+        } catch (error) {
+            log(`Taken back, because: ${error instanceof Error ? error.message : String(error)}`);
+            // A folder that was there before is another's.
+            const isForeign = isFailure(error) && error.code === errors.conflict('').code;
+            await this.takeBack(isForeign ? { ...site, folderMade: await this.#isOwnFolder(site) } : site);
+            throw error;
+        }
+    }
+
+    /** Removes a site with its account; its files go only with `deleteFiles`. */
+    async remove(site: Site, deleteFiles: boolean): Promise<void> {
+        const { store } = this.#parts;
+        await this.takeBack(await store.change(site.id, { phase: 'removing', folderMade: deleteFiles }));
+    }
+
+    /** Takes back whatever there is of a site. It can be repeated, and be cut at any moment. */
+    async takeBack(site: Site): Promise<void> {
+        const { accounts, folders, hosts, machine, masters, store } = this.#parts;
+        await hosts.remove(site);
+        await masters.remove(site, 0);
+        await masters.remove(site, 1);
+        const account = await accounts.find(site.account);
+        if (account?.comment === accountComment(site.token)) {
+            await machine.endProcesses(account.uid);
+        }
+        await folders.removeRun(site);
+        if (site.folderMade && (await this.#isOwnFolder(site))) {
+            await folders.remove(site.folder);
+        } else if (!site.folderMade && (await this.#isOwnFolder(site))) {
+            await folders.release(site.folder);
+        }
+        await accounts.remove(site.account, site.token);
+        await store.remove(site.id);
+    }
+
+    async #make(site: Site, signal: AbortSignal, log: (line: string) => void): Promise<Site> {
+        const { accounts, folders, hosts, releases, store } = this.#parts;
+        const release = await releases.get(site.release);
+        signal.throwIfAborted();
+        log(`Account ${site.account}`);
+        const account = await accounts.create(site.account, site.folder, site.token);
+        signal.throwIfAborted();
+        log(`Folder ${site.folder}`);
+        await folders.createSite(site, account);
+        await this.#fill(site, account);
+        signal.throwIfAborted();
+        log(`PHP ${release.version}`);
+        await this.startMaster(site, release, account);
+        signal.throwIfAborted();
+        log(`Host ${site.domain}`);
+        const hostId = await hosts.create(site);
+        return store.change(site.id, { hostId, phase: 'ready' });
+    }
+
+    /** Places the configuration of a site's slot and starts its master. */
+    async startMaster(site: Site, release: Release, account: Account): Promise<void> {
+        const { configurations, masters } = this.#parts;
+        await configurations.place({ site, slot: site.slot, release, revision: site.revision, account });
+        await masters.put(site, site.slot, release);
+        await masters.waitUp(site, site.slot, site.revision);
+    }
+
+    async #fill(site: Site, account: Account): Promise<void> {
+        const { ctx, folders } = this.#parts;
+        const files = ctx.files(site.folder);
+        const group = await folders.engineGroup(account);
+        let path = '';
+        for (const part of site.root.split('/')) {
+            path = path === '' ? part : `${path}/${part}`;
+            if (path !== 'public') {
+                await files.createFolder(path, { mode: 0o700 });
+                await files.chown(path, account.uid, group);
+                await files.chmod(path, 0o2750);
+            }
+        }
+        if (site.template === 'php') {
+            const handle = await files.open(`${site.root}/index.php`, 'wx', 0o640);
+            try {
+                await handle.writeFile(page);
+                await handle.chown(account.uid, group);
+            } finally {
+                await handle.close();
+            }
+        }
+    }
+
+    /** Whether the folder of a site is the one that this package made for it: its account owns it, or it is still empty and root's. */
+    async #isOwnFolder({ folder, account: name, token }: Site): Promise<boolean> {
+        const { accounts, ctx } = this.#parts;
+        const { parent, name: entry } = split(folder);
+        const found = await ctx
+            .files(parent)
+            .stat(entry)
+            .catch(() => null);
+        if (found?.type !== 'folder') {
+            return false;
+        }
+        const account = await accounts.find(name);
+        if (account?.comment === accountComment(token) && found.uid === account.uid) {
+            return true;
+        }
+        return found.uid === 0 && (await ctx.files(folder).list('')).length === 0;
+    }
+}
+
+/** An environment as it is stored. */
+export async function sealed(ctx: Ctx, env: Readonly<Record<string, string>>): Promise<string> {
+    return Object.keys(env).length === 0 ? '' : ctx.secrets.seal(JSON.stringify(env));
+}

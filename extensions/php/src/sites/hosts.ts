@@ -1,0 +1,104 @@
+/** The hosts of sites in the proxy engine. */
+import { type Host, isFailure } from '@portico/sdk';
+
+import type { Ctx } from '../settings.ts';
+import { type Site, socketPath } from './site.ts';
+
+/** What of a site its host shows. */
+type HostFields = Pick<Site, 'domain' | 'aliases' | 'ssl' | 'sslMode' | 'root' | 'folder'>;
+
+/** A slot and its share of the requests. */
+export interface Share {
+    readonly slot: number;
+    /** 1 to 1,000. */
+    readonly weight: number;
+}
+
+/** The engine waits a little longer than PHP-FPM lets a request last. */
+const graceSeconds = 5;
+
+/** Makes, changes and removes the hosts of sites. */
+export class SiteHosts {
+    readonly #ctx: Ctx;
+
+    constructor(ctx: Ctx) {
+        this.#ctx = ctx;
+    }
+
+    /** Makes the host of a site, and gives its number. */
+    async create(site: Site): Promise<number> {
+        const { domain, ...fields } = hostFields(site);
+        const { host } = await this.#ctx.hosts.create({
+            domain,
+            ...fields,
+            type: 'php',
+            php: php(site, [{ slot: site.slot, weight: 1 }]),
+            timeouts: { readSeconds: site.pool.requestSeconds + graceSeconds }
+        });
+        return host.id;
+    }
+
+    /** Changes the host of a site to these fields; makes it again when an admin removed it. Gives its number. */
+    async update(site: Site, shares: readonly Share[] = [{ slot: site.slot, weight: 1 }]): Promise<number> {
+        const host = await this.find(site);
+        if (host === null) {
+            return this.create(site);
+        }
+        await this.#ctx.hosts.update(host.id, {
+            ...hostFields(site),
+            php: php(site, shares),
+            timeouts: { readSeconds: site.pool.requestSeconds + graceSeconds }
+        });
+        return host.id;
+    }
+
+    /** Spreads the requests of a site over its slots. */
+    async spread(site: Site, shares: readonly Share[]): Promise<void> {
+        const host = await this.find(site);
+        if (host !== null) {
+            await this.#ctx.hosts.update(host.id, { php: php(site, shares) });
+        }
+    }
+
+    /** The host of a site, by its number, or by its sockets where that was not written down any more. */
+    async find(site: Site): Promise<Host | null> {
+        const sockets = [address(site, 0), address(site, 1)];
+        const all = await this.#ctx.hosts.list({ owner: this.#ctx.name });
+        return (
+            all.find(({ id }) => id === site.hostId) ??
+            all.find(({ php: content }) => {
+                const { upstreams = [] } = (content ?? {}) as { upstreams?: readonly { address: string }[] };
+                return upstreams.some((each) => sockets.includes(each.address));
+            }) ??
+            null
+        );
+    }
+
+    /** Removes the host of a site. One that is gone is no error. */
+    async remove(site: Site): Promise<void> {
+        const host = await this.find(site);
+        if (host === null) {
+            return;
+        }
+        await this.#ctx.hosts.remove(host.id).catch((error: unknown) => {
+            if (!isFailure(error) || error.code !== 40400) {
+                throw error;
+            }
+        });
+    }
+}
+
+function hostFields({ domain, aliases, ssl, sslMode }: HostFields) {
+    return { domain, aliases, ssl, sslMode };
+}
+
+function php(site: Site, shares: readonly Share[]) {
+    return {
+        root: `${site.folder}/${site.root}`,
+        upstreams: shares.map(({ slot, weight }) => ({ address: address(site, slot), weight }))
+    };
+}
+
+function address(site: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
+    return `unix/${socketPath(site, slot)}`;
+}

@@ -1,0 +1,66 @@
+/** What a start of the plugin takes up again: sites that were being made or removed, and what a boot of the machine took away. */
+import type { Configurations } from '../config/configurations.ts';
+import type { Masters } from '../fpm/masters.ts';
+import type { Ctx } from '../settings.ts';
+import type { Releases } from '../versions/releases.ts';
+import type { Accounts } from './accounts.ts';
+import type { Creation } from './creation.ts';
+import type { Site } from './site.ts';
+import type { Store } from './store.ts';
+
+/** What recovery needs. */
+export interface RecoveryParts {
+    readonly ctx: Ctx;
+    readonly store: Store;
+    readonly releases: Releases;
+    readonly accounts: Accounts;
+    readonly configurations: Configurations;
+    readonly masters: Masters;
+    readonly creation: Creation;
+}
+
+const atOnce = 8;
+
+/** Brings all sites to where the database says that they are. A site that cannot be brought there keeps no other one from it. */
+export async function recoverSites(parts: RecoveryParts): Promise<void> {
+    const waiting = [...(await parts.store.all())];
+    const work = async (): Promise<void> => {
+        for (let site = waiting.shift(); site !== undefined; site = waiting.shift()) {
+            await recover(site, parts).catch((error: unknown) =>
+                parts.ctx.log.error(`The site ${site?.name ?? ''} could not be brought back`, {
+                    error: String(error)
+                })
+            );
+        }
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+}
+
+async function recover(
+    site: Site,
+    { ctx, accounts, configurations, creation, masters, releases }: RecoveryParts
+) {
+    if (site.phase !== 'ready') {
+        ctx.log.warn(
+            `The site ${site.name} was being ${site.phase === 'creating' ? 'made' : 'removed'}: it is taken away`
+        );
+        await creation.takeBack(site);
+        return;
+    }
+    const { slot, revision } = site;
+    const account = await accounts.own(site.account, site.token);
+    const release = await releases.get(site.release);
+    const target = { site, slot, release, revision, account };
+    if (await configurations.isPlaced(target)) {
+        await masters.put(site, slot, release);
+        return;
+    }
+    await configurations.place(target);
+    const before = await masters.info(site, slot);
+    const { state } = await masters.put(site, slot, release);
+    if (before?.state === 'running') {
+        await masters.reload(site, slot);
+    } else if (state === 'failed') {
+        await masters.restart(site, slot);
+    }
+}

@@ -1,0 +1,63 @@
+/** A site as the services use it: the row of the database, with its texts read. */
+import { createHash } from 'node:crypto';
+
+import type { DirectiveValues } from '../config/directives.ts';
+import { type Pool, usualPool } from '../config/pool.ts';
+import type { SiteRow } from '../entities.ts';
+
+/** A site. */
+export interface Site extends Omit<SiteRow, 'aliases' | 'extraPaths' | 'settings' | 'pool' | 'envNames'> {
+    readonly aliases: readonly string[];
+    readonly extraPaths: readonly string[];
+    readonly envNames: readonly string[];
+    readonly values: DirectiveValues;
+    readonly pool: Pool;
+}
+
+/** Reads the texts of a row. */
+export function siteOf(row: SiteRow): Site {
+    const { aliases, extraPaths, envNames, settings, pool, ...rest } = row;
+    return {
+        ...rest,
+        aliases: JSON.parse(aliases) as readonly string[],
+        extraPaths: JSON.parse(extraPaths) as readonly string[],
+        envNames: JSON.parse(envNames) as readonly string[],
+        values: JSON.parse(settings) as DirectiveValues,
+        pool: { ...usualPool, ...(JSON.parse(pool) as Partial<Pool>) }
+    };
+}
+
+/** The other slot of a site. */
+export function otherSlot(slot: number): number {
+    return slot === 0 ? 1 : 0;
+}
+
+/** Name of the service that runs a slot. */
+export function serviceName(id: number, slot: number): string {
+    return slot === 0 ? `site-${id}` : `site-${id}-b`;
+}
+
+/** Absolute path of a slot's socket. */
+export function socketPath({ runFolder, id }: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
+    return `${runFolder}/${id}/${slot === 0 ? 'fpm.sock' : 'fpm-b.sock'}`;
+}
+
+/** Absolute path of the socket that answers a slot's status. */
+export function statusSocketPath({ runFolder, id }: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
+    return `${runFolder}/${id}/${slot === 0 ? 'status.sock' : 'status-b.sock'}`;
+}
+
+/** Absolute path of the folder with a slot's configuration. */
+export function configFolder({ runFolder, id }: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
+    return `${runFolder}/conf/${id}/${slot}`;
+}
+
+/** What stands in the comment of an account that this package made. */
+export function accountComment(token: string): string {
+    return `portico-php ${token}`;
+}
+
+/** A short text that changes with the content. */
+export function digest(text: string): string {
+    return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}

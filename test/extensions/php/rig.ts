@@ -1,0 +1,172 @@
+/** Sites of PHP as an admin has them: a real panel and engine, PHP-FPM of the machine, real accounts, and folders of the test's own. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import type { Answer } from '../../support/client.ts';
+import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { type Ended, ended } from '../../support/plugin-panel.ts';
+import { ServicesRig } from '../../support/services.ts';
+
+export const base = '/api/plugins/php';
+
+const program = '/usr/sbin/php-fpm8.2';
+
+/** Why sites cannot be tried on this machine; undefined where they can. */
+export const withoutPhp: string | undefined = !existsSync(program)
+    ? 'php-fpm8.2 is not installed'
+    : process.getuid?.() === 0
+      ? undefined
+      : 'sites need root';
+
+/** What the engine answered. */
+export interface Page {
+    readonly status: number;
+    readonly type: string;
+    readonly text: string;
+}
+
+/** A panel with this extension alone, and what it makes in folders of its own. */
+export class PhpRig {
+    readonly panel: TestPanel;
+    readonly top: string;
+    /** Names of sites begin with it, so that accounts of the test are known by name. */
+    readonly prefix: string;
+    readonly #accounts = new Set<string>();
+    readonly #services: ServicesRig;
+
+    constructor(panel: TestPanel, top: string) {
+        this.panel = panel;
+        this.top = top;
+        this.prefix = `t${randomBytes(4).toString('hex')}`;
+        this.#services = new ServicesRig(panel.config.dataDir);
+    }
+
+    static async start(): Promise<PhpRig> {
+        const top = mkdtempSync(join(tmpdir(), 'portico-php-'));
+        chmodSync(top, 0o755);
+        mkdirSync(join(top, 'plugins'));
+        const extension = fileURLToPath(new URL('../../../extensions/php', import.meta.url));
+        execFileSync('ln', ['-s', extension, join(top, 'plugins', 'php')]);
+        const panel = await startPanel({ environment: { PORTICO_PLUGIN_DIRS: join(top, 'plugins') } });
+        await panel.panel.settled();
+        const rig = new PhpRig(panel, top);
+        const set = await panel.client.put('/api/plugins/php', {
+            settings: { sitesFolder: join(top, 'www'), runFolder: join(top, 'run') }
+        });
+        if (set.status !== 200) {
+            throw new Error(`The plugin does not run: ${set.text}`);
+        }
+        return rig;
+    }
+
+    get(path: string): Promise<Answer> {
+        return this.panel.client.get(base + path);
+    }
+
+    post(path: string, body: unknown = {}): Promise<Answer> {
+        return this.panel.client.post(base + path, body);
+    }
+
+    put(path: string, body: unknown): Promise<Answer> {
+        return this.panel.client.put(base + path, body);
+    }
+
+    delete(path: string): Promise<Answer> {
+        return this.panel.client.delete(base + path);
+    }
+
+    /** The name of a site of this test. */
+    name(word: string): string {
+        const name = `${this.prefix}-${word}`;
+        this.#accounts.add(`php-${name}`);
+        return name;
+    }
+
+    /** Makes a site, and resolves with its number. */
+    async create(word: string, more: object = {}): Promise<number> {
+        const task = await this.finish(
+            await this.post('/sites', { name: this.name(word), domain: `${word}.test`, ...more })
+        );
+        if (task.state !== 'succeeded') {
+            throw new Error(`The site was not made: ${JSON.stringify(task.error)}`);
+        }
+        return (task.result as { siteId: number }).siteId;
+    }
+
+    finish(answer: Answer): Promise<Ended> {
+        return ended(this.panel.client, answer);
+    }
+
+    /** Asks the engine. */
+    page(domain: string, path = '/', headers: Readonly<Record<string, string>> = {}): Promise<Page> {
+        return askEngine(this.panel.httpPort, domain, path, headers);
+    }
+
+    /** Writes a file of a site as its account would, readable to the engine. */
+    write(word: string, path: string, text: string): void {
+        const folder = join(this.top, 'www', `${this.prefix}-${word}`);
+        const file = join(folder, path);
+        mkdirSync(join(file, '..'), { recursive: true });
+        writeFileSync(file, text);
+        chmodSync(file, 0o644);
+        chmodSync(join(file, '..'), 0o755);
+    }
+
+    async close(): Promise<void> {
+        await this.#services.end();
+        await this.panel.close();
+        for (const account of this.#accounts) {
+            removeAccount(account);
+        }
+        rmSync(this.top, { recursive: true, force: true });
+    }
+}
+
+/** Whether the machine has an account. */
+export function hasAccount(name: string): boolean {
+    try {
+        execFileSync('getent', ['passwd', name], { stdio: 'ignore' });
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+function removeAccount(name: string): void {
+    if (hasAccount(name)) {
+        execFileSync('userdel', ['--', name], { stdio: 'ignore' });
+    }
+}
+
+/** One request on a connection of its own. The path is sent as it is written. */
+export function askEngine(
+    port: number,
+    domain: string,
+    path: string,
+    headers: Readonly<Record<string, string>> = {}
+): Promise<Page> {
+    return new Promise((resolve, reject) => {
+        const sent = request(
+            { host: '127.0.0.1', port, path, agent: false, headers: { host: domain, ...headers } },
+            (answer) => {
+                const chunks: Buffer[] = [];
+                answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+                answer.once('error', reject);
+                answer.once('end', () =>
+                    resolve({
+                        status: answer.statusCode ?? 0,
+                        type: String(answer.headers['content-type'] ?? ''),
+                        text: Buffer.concat(chunks).toString()
+                    })
+                );
+            }
+        );
+        sent.once('error', reject);
+        sent.end();
+    });
+}
