@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import type { Answer } from '../../support/client.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { type Ended, ended } from '../../support/plugin-panel.ts';
-import { ServicesRig } from '../../support/services.ts';
+import { ServicesRig } from '../../support/machine/services.ts';
+import type { Answer } from '../../support/panel/client.ts';
+import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { type Ended, ended } from '../../support/plugins/panel.ts';
 
 export const base = '/api/plugins/php';
 
