@@ -50,6 +50,20 @@ export const SYSTEM_PACKAGES = [
         for: 'test',
         what: 'the PHP on the command line, for the tools of sites'
     },
+    {
+        command: 'mariadbd',
+        package: 'mariadb-server',
+        for: 'test',
+        unit: 'mariadb.service',
+        what: 'the MariaDB server of the tests'
+    },
+    {
+        command: 'pg_dump',
+        package: 'postgresql',
+        for: 'test',
+        unit: 'postgresql.service',
+        what: 'the PostgreSQL server of the tests, with its clients'
+    },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
     {
         command: 'nginx',

@@ -18,6 +18,7 @@ const extensions = new URL('../../extensions', import.meta.url).pathname;
 /** A route of each that needs nothing but a root. */
 const routes: Readonly<Record<string, string>> = {
     cronjob: 'tasks',
+    database: 'servers',
     filemanager: 'files?root=here&path=/',
     monitoring: 'metrics',
     php: 'sites'

@@ -1,0 +1,83 @@
+/** The tables of the plugin's own database. Times are milliseconds since 1970; secrets are sealed. */
+import type { Migration } from '@portico/sdk';
+import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+
+import type { Address, KindName } from './kind.ts';
+
+/** A row as it is read: an empty column is null, never undefined. */
+type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
+
+/** A server that the panel knows. */
+export const ServerEntity = defineEntity({
+    name: 'DatabaseServer',
+    tableName: 'servers',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        name: p.string(),
+        kind: p.string().$type<KindName>(),
+        mode: p.string().$type<'registered' | 'managed'>(),
+        host: p.string().nullable(),
+        port: p.integer(),
+        socket: p.string().nullable(),
+        tls: p.string().$type<Address['tls']>(),
+        ca: p.text().nullable(),
+        username: p.string(),
+        /** Sealed; null: the account has none. */
+        password: p.text().nullable(),
+        /** Sealed: the password that a rotation is about to set. It may be the real one when the rotation was cut. */
+        nextPassword: p.text().nullable(),
+        readerName: p.string().nullable(),
+        /** Sealed. */
+        readerPassword: p.text().nullable(),
+        /** The panel made the reader, so the panel gives it its rights. */
+        readerMade: p.boolean(),
+        serverVersion: p.string().nullable(),
+        flavour: p.string().nullable(),
+        createdAt: p.integer(),
+        updatedAt: p.integer()
+    }
+});
+/** A row of `servers`. */
+export type ServerRow = Row<InferEntity<typeof ServerEntity>>;
+
+/** A statement that a user ran. */
+export const HistoryEntity = defineEntity({
+    name: 'DatabaseHistory',
+    tableName: 'history',
+    properties: {
+        id: p.integer().primary(),
+        serverId: p.integer(),
+        /** Of the actor who ran it; the only one who reads it. */
+        actor: p.string(),
+        database: p.string(),
+        /** Sealed: it may hold what is private. */
+        sql: p.text(),
+        write: p.boolean(),
+        at: p.integer(),
+        durationMs: p.integer(),
+        rows: p.integer().nullable(),
+        /** Reason of the failure; null when it succeeded. */
+        failure: p.string().nullable()
+    }
+});
+/** A row of `history`. */
+export type HistoryRow = Row<InferEntity<typeof HistoryEntity>>;
+
+/** The entities of the plugin. */
+export const entities = [ServerEntity, HistoryEntity];
+
+/** The migrations of the plugin, in order. A migration that was released never changes. */
+export const migrations: readonly Migration[] = [
+    {
+        name: '0001-servers-history',
+        up: [
+            `create table servers (id integer primary key autoincrement, version integer not null, name text not null unique, kind text not null, mode text not null, host text, port integer not null, socket text,
+            tls text not null, ca text, username text not null, password text, next_password text, reader_name text, reader_password text, reader_made integer not null, server_version text, flavour text,
+            created_at integer not null, updated_at integer not null)`,
+            `create table history (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, actor text not null, database text not null, sql text not null,
+            write integer not null, at integer not null, duration_ms integer not null, rows integer, failure text)`,
+            'create index history_of_actor on history (actor, id)'
+        ]
+    }
+];

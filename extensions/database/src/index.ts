@@ -1,0 +1,40 @@
+/** Knows database servers, and lets people work on them. */
+import { definePlugin } from '@portico/sdk';
+
+import { entities, migrations } from './entities.ts';
+import { registerHealthChecks } from './health.ts';
+import { registerConsoleRoutes } from './routes/console.ts';
+import { registerDatabaseRoutes } from './routes/databases.ts';
+import { registerServerRoutes } from './routes/servers.ts';
+import { registerSessionRoutes } from './routes/sessions.ts';
+import { registerTableRoutes } from './routes/tables.ts';
+import { registerUserRoutes } from './routes/users.ts';
+import { createServices } from './services.ts';
+import { settings } from './settings.ts';
+
+const watchSeconds = 60;
+
+/** The plugin. */
+export default definePlugin({
+    settings,
+    entities,
+    migrations,
+    setup(ctx) {
+        const services = createServices(ctx);
+        registerServerRoutes(ctx, services);
+        registerDatabaseRoutes(ctx, services);
+        registerUserRoutes(ctx, services);
+        registerTableRoutes(ctx, services);
+        registerConsoleRoutes(ctx, services);
+        registerSessionRoutes(ctx, services);
+        registerHealthChecks(ctx, services);
+        ctx.onStart(async () => {
+            await ctx.schedule('watch', { everySeconds: watchSeconds }, () => services.servers.watch());
+            await ctx.schedule('history', { everySeconds: 3_600 }, () => services.history.expire());
+        });
+        ctx.onStop(() => {
+            services.console.close();
+            services.connections.close();
+        });
+    }
+});

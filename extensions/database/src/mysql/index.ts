@@ -1,0 +1,57 @@
+/** MySQL and MariaDB. */
+import type { Kind } from '../kind.ts';
+import { accounts } from './accounts.ts';
+import { consoleStatements, sessions } from './console.ts';
+import { databases } from './databases.ts';
+import { isDenied } from './failures.ts';
+import { quote } from './names.ts';
+import { connect } from './session.ts';
+import { structure } from './structure.ts';
+
+/** The kind `mysql`. */
+export const mysql: Kind = {
+    name: 'mysql',
+    defaultPort: 3306,
+    connect,
+    quote,
+    placeholder: () => '?',
+    isDenied,
+    databases,
+    accounts,
+    structure,
+    sessions,
+    console: consoleStatements,
+    extensions: null,
+    guide({ address: { host, port, socket, tls }, database, username }) {
+        const [name] = username.split('@');
+        const user = encodeURIComponent(name ?? '');
+        const place = socket === null ? `${bracketed(host ?? 'localhost')}:${port}` : 'localhost';
+        const query =
+            socket === null
+                ? tls === 'disable'
+                    ? ''
+                    : '?ssl-mode=REQUIRED'
+                : `?socket=${encodeURIComponent(socket)}`;
+        return {
+            uri: `mysql://${user}@${place}/${encodeURIComponent(database)}${query}`,
+            cli: [
+                'mariadb',
+                ...(socket === null
+                    ? [`--host=${host ?? 'localhost'}`, `--port=${port}`]
+                    : [`--socket=${socket}`]),
+                `--user=${name ?? ''}`,
+                '--password',
+                `--database=${database}`
+            ],
+            env: {
+                ...(socket === null
+                    ? { MYSQL_HOST: host ?? 'localhost', MYSQL_TCP_PORT: String(port) }
+                    : { MYSQL_UNIX_PORT: socket })
+            }
+        };
+    }
+};
+
+function bracketed(host: string): string {
+    return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,81 @@
+/** Databases of PostgreSQL. */
+import { errors } from '@portico/sdk';
+
+import type { Access, DatabaseInfo, DatabaseStatements, NewDatabase, Session } from '../kind.ts';
+import { accounts } from './accounts.ts';
+import { dropGroups, ensureGroups, ownByGroup, ownerOf } from './groups.ts';
+import { literal, quote } from './names.ts';
+
+const system = new Set(['postgres', 'template0', 'template1']);
+
+/** The databases of a server. */
+export const databases: DatabaseStatements = {
+    isSystem: (name) => system.has(name),
+    list: (session) => select(session, null),
+    get,
+    create,
+    drop
+};
+
+async function get(access: Access, name: string): Promise<DatabaseInfo> {
+    const [found] = await access.use(null, (session) => select(session, name));
+    if (found === undefined) {
+        throw errors.notFound(`There is no database ${name}`);
+    }
+    if (name === 'template0') {
+        return found;
+    }
+    const [row] = await access.use(name, (session) =>
+        session.all(
+            `select count(*) as tables from pg_class c join pg_namespace n on n.oid = c.relnamespace
+             where c.relkind in ('r', 'v', 'm', 'f', 'p') and not c.relispartition and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'`
+        )
+    );
+    return { ...found, tables: Number(row?.['tables'] ?? 0) };
+}
+
+async function create(access: Access, { name, owner, charset, collation }: NewDatabase): Promise<void> {
+    await access.use(null, async (session) => {
+        if ((await select(session, name)).length > 0) {
+            throw errors.conflict('name');
+        }
+        const words = [
+            charset === null ? '' : ` encoding ${literal(charset)}`,
+            collation === null ? '' : ` lc_collate ${literal(collation)} lc_ctype ${literal(collation)}`
+        ];
+        await session.run(`create database ${quote(name)} template template0${words.join('')}`);
+    });
+    try {
+        await ownByGroup(access, name);
+        await ensureGroups(access, name);
+        if (owner !== null) {
+            await accounts.ensureLevel(access, accounts.parse(owner), { database: name, level: 'owner' });
+        }
+    } catch (error) {
+        await drop(access, name);
+        throw error;
+    }
+}
+
+async function drop(access: Access, name: string): Promise<void> {
+    await access.use(null, async (session) => {
+        const { oid } = await ownerOf(session, name);
+        await session.run(`drop database ${quote(name)} with (force)`);
+        await dropGroups(session, oid);
+    });
+}
+
+async function select(session: Session, name: string | null): Promise<readonly DatabaseInfo[]> {
+    const rows = (await session.all(
+        `select d.datname as name, r.rolname as owner, pg_encoding_to_char(d.encoding) as charset, d.datcollate as collation,
+                case when has_database_privilege(d.oid, 'connect') or pg_has_role('pg_read_all_stats', 'usage') then pg_database_size(d.oid) else 0 end as bytes
+         from pg_database d left join pg_roles r on r.oid = d.datdba${name === null ? '' : ' where d.datname = $1'} order by d.datname collate "C"`,
+        name === null ? [] : [name]
+    )) as { name: string; owner: string | null; charset: string; collation: string | null; bytes: number }[];
+    return rows.map(({ bytes, ...row }) => ({
+        ...row,
+        sizeBytes: Number(bytes),
+        tables: null,
+        system: system.has(row.name)
+    }));
+}

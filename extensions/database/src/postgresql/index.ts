@@ -1,0 +1,62 @@
+/** PostgreSQL. */
+import type { Kind } from '../kind.ts';
+import { accounts } from './accounts.ts';
+import { consoleStatements, sessions } from './console.ts';
+import { databases } from './databases.ts';
+import { isDenied } from './failures.ts';
+import { quote } from './names.ts';
+import { connect } from './session.ts';
+import { structure } from './structure.ts';
+
+/** The kind `postgresql`. */
+export const postgresql: Kind = {
+    name: 'postgresql',
+    defaultPort: 5432,
+    connect,
+    quote,
+    placeholder: (number) => `$${number}`,
+    isDenied,
+    databases,
+    accounts,
+    structure,
+    sessions,
+    console: consoleStatements,
+    extensions: {
+        async list(session) {
+            const rows = await session.all(
+                'select name, installed_version as installed, default_version as available from pg_available_extensions order by name'
+            );
+            return rows as readonly unknown[] as readonly {
+                name: string;
+                installed: string | null;
+                available: string;
+            }[]; // the columns of the statement
+        },
+        async install(session, name) {
+            await session.run(`create extension if not exists ${quote(name)}`);
+        }
+    },
+    guide({ address: { host, port, socket, tls }, database, username }) {
+        const place = socket ?? host ?? 'localhost';
+        const mode = { disable: 'disable', require: 'require', verify: 'verify-full' }[tls];
+        const query = socket === null ? `?sslmode=${mode}` : `?host=${encodeURIComponent(socket)}`;
+        const at = socket === null ? `${place.includes(':') ? `[${place}]` : place}:${port}` : '';
+        return {
+            uri: `postgresql://${encodeURIComponent(username)}@${at}/${encodeURIComponent(database)}${query}`,
+            cli: [
+                'psql',
+                `--host=${place}`,
+                `--port=${port}`,
+                `--username=${username}`,
+                `--dbname=${database}`
+            ],
+            env: {
+                PGHOST: place,
+                PGPORT: String(port),
+                PGUSER: username,
+                PGDATABASE: database,
+                ...(socket === null ? { PGSSLMODE: mode } : {})
+            }
+        };
+    }
+};

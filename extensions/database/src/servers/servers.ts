@@ -1,0 +1,253 @@
+/** The servers that the panel knows. */
+import { errors, isFailure } from '@portico/sdk';
+import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
+
+import { ServerEntity, type ServerRow } from '../entities.ts';
+import { fail } from '../errors.ts';
+import type { Address, Login } from '../kind.ts';
+import { kinds } from '../kinds.ts';
+import { makePassword } from '../passwords.ts';
+import type { Ctx } from '../settings.ts';
+import { addressOf, type Connections } from './connections.ts';
+import { type ChangedServer, type NewServer, usualTls } from './input.ts';
+
+/** What a test of a server found. */
+export interface TestResult {
+    readonly ok: boolean;
+    readonly latencyMs: number;
+    readonly serverVersion: string;
+}
+
+const mostServers = 200;
+
+/** Registers, changes and forgets servers. */
+export class Servers {
+    readonly #ctx: Ctx;
+    readonly #connections: Connections;
+
+    constructor(ctx: Ctx, connections: Connections) {
+        this.#ctx = ctx;
+        this.#connections = connections;
+    }
+
+    /** All servers, by name. */
+    async list(): Promise<readonly ServerRow[]> {
+        return this.#ctx.db.read(async (em) =>
+            rowsOf(await em.find(ServerEntity, {}, { orderBy: { name: 'asc' } }))
+        );
+    }
+
+    /** One server. @throws NOT_FOUND 40400 */
+    async get(id: number): Promise<ServerRow> {
+        return this.#ctx.db.read((em) => findServer(em, id));
+    }
+
+    /** Registers a server that runs already, after a login. @throws LOGIN_FAILED 42254, CONFLICT 40900, VALIDATION_FAILED 40001 */
+    async register(input: NewServer): Promise<ServerRow> {
+        const address = this.#addressOf(input, kinds[input.kind].defaultPort);
+        const login = { username: input.username, password: input.password ?? '' };
+        const seen = await this.#logIn(input.kind, address, login, input.reader ?? null);
+        const now = Date.now();
+        const row = {
+            version: 1,
+            name: input.name,
+            kind: input.kind,
+            mode: 'registered' as const,
+            ...address,
+            username: login.username,
+            password: login.password === '' ? null : await this.#ctx.secrets.seal(login.password),
+            nextPassword: null,
+            ...(await this.#readerColumns(input.reader ?? null)),
+            serverVersion: seen.serverVersion,
+            flavour: seen.flavour,
+            createdAt: now,
+            updatedAt: now
+        };
+        return this.#unique(async (em) => {
+            if ((await em.count(ServerEntity)) >= mostServers) {
+                throw errors.inUse(`${mostServers} servers`);
+            }
+            return findServer(em, await em.insert(ServerEntity, row));
+        });
+    }
+
+    /** Changes how a server is reached, after a login that proves it. @throws LOGIN_FAILED 42254, VERSION_STALE 41200 */
+    async update(
+        id: number,
+        input: ChangedServer,
+        ifMatch: string | null
+    ): Promise<{ readonly before: ServerRow; readonly after: ServerRow }> {
+        const before = await this.get(id);
+        checkVersion(before, ifMatch, input.version);
+        const merged = { ...addressOf(before), ...defined(input) };
+        const address = this.#addressOf(
+            {
+                ...merged,
+                ...(input.host === undefined || input.socket !== undefined ? {} : { socket: null })
+            },
+            before.port
+        );
+        const login = {
+            username: input.username ?? before.username,
+            password:
+                input.password === undefined ? await this.#opened(before.password) : (input.password ?? '')
+        };
+        const seen = await this.#logIn(before.kind, address, login, input.reader ?? null);
+        const change = {
+            ...address,
+            name: input.name ?? before.name,
+            username: login.username,
+            password: login.password === '' ? null : await this.#ctx.secrets.seal(login.password),
+            nextPassword: null,
+            ...(input.reader === undefined ? {} : await this.#readerColumns(input.reader)),
+            serverVersion: seen.serverVersion,
+            flavour: seen.flavour,
+            version: before.version + 1,
+            updatedAt: Date.now()
+        };
+        const after = await this.#unique(async (em) => {
+            const changed = await em.nativeUpdate(ServerEntity, { id, version: before.version }, change);
+            const now = await findServer(em, id);
+            if (changed === 0) {
+                throw errors.stale(now.version);
+            }
+            return now;
+        });
+        return { before, after };
+    }
+
+    /** Forgets a server; what is on it stays. */
+    async remove(id: number, ifMatch: string | null): Promise<ServerRow> {
+        const row = await this.get(id);
+        checkVersion(row, ifMatch, undefined);
+        await this.#ctx.db.write(async (em) => void (await em.nativeDelete(ServerEntity, { id })));
+        this.#connections.forget(id);
+        return row;
+    }
+
+    /** Logs in, and remembers which version answers. @throws LOGIN_FAILED 42254, SERVER_OFFLINE 50350 */
+    async test(id: number): Promise<TestResult> {
+        const row = await this.get(id);
+        const started = performance.now();
+        const seen = await this.#connections
+            .admin(row)
+            .use(null, async ({ serverVersion, flavour }) => ({ serverVersion, flavour }));
+        const latencyMs = Math.round(performance.now() - started);
+        if (seen.serverVersion !== row.serverVersion || seen.flavour !== row.flavour) {
+            await this.#ctx.db.write(async (em) => void (await em.nativeUpdate(ServerEntity, { id }, seen)));
+        }
+        return { ok: true, latencyMs, serverVersion: seen.serverVersion };
+    }
+
+    /** Gives the panel's own account a new password. It is stored before it is set, so that no cut can lose it. */
+    async rotate(id: number): Promise<ServerRow> {
+        const row = await this.get(id);
+        const { accounts } = kinds[row.kind];
+        const password = makePassword();
+        const sealed = await this.#ctx.secrets.seal(password);
+        await this.#ctx.db.write(
+            async (em) => void (await em.nativeUpdate(ServerEntity, { id }, { nextPassword: sealed }))
+        );
+        const access = this.#connections.admin(row);
+        await accounts.setOwnPassword(access, password);
+        return this.#ctx.db.write(async (em) => {
+            await em.nativeUpdate(
+                ServerEntity,
+                { id, nextPassword: sealed },
+                { password: sealed, nextPassword: null, version: row.version + 1, updatedAt: Date.now() }
+            );
+            return findServer(em, id);
+        });
+    }
+
+    /** Asks every server whether it answers. */
+    async watch(): Promise<void> {
+        await Promise.all(
+            (await this.list()).map(async ({ id }) => {
+                // What it says is kept by the connections, and shown as the state of the server.
+                await this.test(id).catch(() => undefined);
+            })
+        );
+    }
+
+    /** Whatever is wrong with the way to the server, it is no server to register. */
+    async #logIn(
+        kind: ServerRow['kind'],
+        address: Address,
+        login: Login,
+        reader: Login | null
+    ): Promise<Awaited<ReturnType<Connections['probe']>>> {
+        try {
+            const seen = await this.#connections.probe(kinds[kind], address, login);
+            if (reader !== null) {
+                await this.#connections.probe(kinds[kind], address, reader);
+            }
+            return seen;
+        } catch (error) {
+            if (isFailure(error) && error.reason === 'SERVER_OFFLINE') {
+                throw fail.LOGIN_FAILED({ message: String(error.data?.['message']) }, { cause: error });
+            }
+            throw error;
+        }
+    }
+
+    #addressOf(
+        input: Pick<NewServer, 'host' | 'socket' | 'port' | 'tls' | 'ca'>,
+        usualPort: number
+    ): Address {
+        const { host = null, socket = null, port = usualPort, ca = null } = input;
+        if ((host === null) === (socket === null)) {
+            throw errors.invalid([{ path: 'host', message: 'Give either host or socket' }]);
+        }
+        return { host, socket, port, ca, tls: input.tls ?? usualTls(host) };
+    }
+
+    async #readerColumns(
+        reader: Login | null
+    ): Promise<Pick<ServerRow, 'readerName' | 'readerPassword' | 'readerMade'>> {
+        return {
+            readerName: reader?.username ?? null,
+            readerPassword: reader === null ? null : await this.#ctx.secrets.seal(reader.password),
+            readerMade: false
+        };
+    }
+
+    async #opened(sealed: string | null): Promise<string> {
+        return sealed === null ? '' : this.#ctx.secrets.open(sealed);
+    }
+
+    async #unique<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
+        try {
+            return await this.#ctx.db.write(work);
+        } catch (error) {
+            throw error instanceof UniqueConstraintViolationException ? errors.conflict('name') : error;
+        }
+    }
+}
+
+/** @throws NOT_FOUND 40400 */
+async function findServer(em: EntityManager, id: number): Promise<ServerRow> {
+    const row = await em.findOne(ServerEntity, { id }, { refresh: true });
+    if (row === null) {
+        throw errors.notFound('There is no server of that number');
+    }
+    return rowsOf([row])[0] as ServerRow;
+}
+
+/** The entity's type allows undefined in a nullable column; the database gives null. */
+function rowsOf(rows: readonly object[]): ServerRow[] {
+    return rows as ServerRow[];
+}
+
+function checkVersion(row: ServerRow, ifMatch: string | null, version: number | undefined): void {
+    const seen = ifMatch ?? version;
+    if (seen !== undefined && seen !== null && String(seen) !== String(row.version)) {
+        throw errors.stale(row.version);
+    }
+}
+
+function defined<T extends object>(input: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+    return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as {
+        [K in keyof T]: Exclude<T[K], undefined>;
+    };
+}

@@ -1,0 +1,28 @@
+/** What an admin sets. */
+import { type Context, joi, type Value } from '@portico/sdk';
+
+/** The settings; their descriptions are the documentation. */
+export const settings = joi.object({
+    consoleRows: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(10_000)
+        .default(1_000)
+        .description('Rows that the console gives when a request does not say how many')
+        .label('Rows of the console'),
+    historyDays: joi
+        .number()
+        .integer()
+        .min(0)
+        .max(3_650)
+        .default(30)
+        .description(
+            'Days that statements of the console are kept for the user who ran them; 0: none is kept'
+        )
+        .label('Statements are kept for')
+        .unit('day')
+});
+
+/** The context of this plugin. */
+export type Ctx = Context<Value<typeof settings>>;
