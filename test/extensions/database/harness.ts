@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import database from '../../../extensions/database/src/index.ts';
 import type { Manifest } from '../../../registry/src/manifest.ts';
-import { type Asked, createPluginRig, type PluginRig } from '../../support/plugin-host.ts';
+import { type Asked, createPluginRig, type PluginRig } from '../../support/plugins/host.ts';
 import type { Instance } from './instances.ts';
 
 const { portico: manifest } = JSON.parse(
