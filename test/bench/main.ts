@@ -1,6 +1,6 @@
 /**
- * Measures the panel against the floors of docs/measurements.md: everything as a ratio of one run, so that the machine and its neighbours cancel.
- * Run: `npm run bench -- [name …]`, without names all of them. Ends with 1 when a figure misses its floor.
+ * Measures the panel and compares it with the floors of docs/measurements.md. Figures are ratios within one run, so that the speed of the machine does not count.
+ * Run: `npm run bench -- [name …]`; without names, it runs all of them. Ends with 1 when a figure misses its floor.
  */
 import { createReport, type Report } from './report.ts';
 

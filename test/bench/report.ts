@@ -1,15 +1,15 @@
-/** What a bench says: one line for each figure, held against the floor and the goal that were set for it. */
+/** The report of a bench: one line for each figure, compared with its floor and its goal. */
 export interface Figure {
-    /** Number of the target, as in docs/measurements.md; empty for a figure that is only told. */
+    /** Number of the target, as in docs/measurements.md; empty for a figure without a target. */
     readonly target: string;
     readonly what: string;
     readonly value: number;
     readonly unit?: string;
-    /** At least so much: what is allowed, and what is aimed at. */
+    /** The smallest value that is allowed, and the one to aim at. */
     readonly least?: readonly [floor: number, goal: number];
-    /** At most so much. */
+    /** The largest value that is allowed, and the one to aim at. */
     readonly most?: readonly [floor: number, goal: number];
-    /** The measurements that the value was made of. */
+    /** The measurements from which the value was computed. */
     readonly of?: string;
 }
 
@@ -48,7 +48,7 @@ export function createReport(): Report {
     };
 }
 
-/** Three digits that matter. */
+/** Formats a number with three significant digits. */
 export function number(value: number): string {
     const size = Math.abs(value);
     return size >= 1_000

@@ -1,4 +1,4 @@
-/** The crash harness: writers, contenders and visitors on a panel of its own, and rounds in which it is killed and held against what it said. */
+/** The crash harness: clients change and visit a panel, which is killed in each round. Afterwards its state is compared with what it acknowledged. */
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Client } from '../support/panel/client.ts';
@@ -29,7 +29,7 @@ import {
 export interface Round {
     readonly nemesis: string;
     readonly acknowledged: number;
-    /** Changes without an answer, and how many of them were made. */
+    /** Number of changes that got no answer, and how many of them took effect. */
     readonly unknown: number;
     readonly acted: number;
     /** Milliseconds until the panel was ready again; null when it was not restarted. */
@@ -37,7 +37,7 @@ export interface Round {
     readonly visits: number;
     readonly cut: number;
     readonly longestGap: number;
-    /** Names whose traffic was looked at. */
+    /** Number of names whose traffic was checked. */
     readonly names: number;
     readonly violations: readonly string[];
 }
@@ -56,11 +56,11 @@ const settings = [
 ] as const;
 const steadySites = 4;
 const contendedHosts = 2;
-/** A session that is older logs in anew before it stops being fresh. */
+/** An older session logs in again before it stops being fresh. */
 const sessionMs = 8 * 60_000;
-/** How many rounds end in a restore that is cut. */
+/** The share of rounds that end with an interrupted restore. */
 const restoreShare = 0.06;
-/** Reloads of an old engine cut kept connections and, rarely, refuse a new one. */
+/** A reload of an old engine closes kept connections and, rarely, refuses a new one. */
 const mostCutShare = 0.02;
 
 export async function createHarness(random: Random, writerCount = 4): Promise<Harness> {
@@ -218,7 +218,7 @@ class Run implements Harness {
         const unanswered = this.#writers.map((writer) => {
             const { open } = writer;
             const acted = writer.settle(worlds.get(writer.material.prefix) ?? emptyWorld);
-            // A connection that the kernel had not handed over yet may be reset; what was begun must be answered.
+            // A connection that the kernel had not handed over yet may be reset. Every request that the panel has begun must be answered.
             if (isPolite && open !== null && (acted === true || !writer.cause.includes('ECONNRESET'))) {
                 this.#violations.push(
                     `A panel that ended politely left ${open.operation.name} without an answer: ${writer.cause}`
@@ -373,7 +373,7 @@ class Run implements Harness {
         return sites;
     }
 
-    /** Sessions outlive the panel's crashes, and are renewed only because they grow old. */
+    /** Sessions survive crashes of the panel. They are renewed only because of their age. */
     async #refresh(): Promise<void> {
         if (Date.now() - this.#loggedIn < sessionMs) {
             return;

@@ -1,6 +1,6 @@
 /**
- * Kills a panel at random moments, again and again, and holds what is left against everything that it acknowledged.
- * Run: `npm run crash -- [rounds] [seed] [nemesis]`; the seed repeats the choices, not the moments.
+ * Kills a panel at random moments, again and again, and compares its state with everything that it acknowledged.
+ * Run: `npm run crash -- [rounds] [seed] [nemesis]`. The same seed gives the same choices, but not the same moments.
  */
 import { createHarness } from './harness.ts';
 import { nemeses, type NemesisName } from './nemesis.ts';

@@ -1,4 +1,4 @@
-/** What goes wrong in a round. Each ends with a panel that is ready. */
+/** The faults of which each round has one. After each fault the panel is ready again. */
 import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -12,7 +12,7 @@ export interface Victim {
     readonly panel: PanelProcess;
     readonly admin: Client;
     readonly random: Random;
-    /** Resolves when a writer is about to send its next change; at once when nobody writes any more. */
+    /** Resolves when a writer is about to send its next change; at once when no writer is active. */
     readonly nextChange: () => Promise<void>;
     readonly violation: (text: string) => void;
 }
@@ -20,15 +20,15 @@ export interface Victim {
 export interface Nemesis {
     /** How often it is chosen. */
     readonly weight: number;
-    /** The engine itself is hit: its visitors may find nobody for a moment. */
+    /** The fault hits the engine itself, so its visitors may be refused for a moment. */
     readonly hitsEngine?: true;
-    /** Everything that was begun must be answered. */
+    /** Every request that was begun must be answered. */
     readonly isPolite?: true;
     /** @returns milliseconds from the last start of the panel until it was ready; null when it was not started */
     strike(victim: Victim): Promise<number | null>;
 }
 
-/** A signal to the engine that is running; false when none is. */
+/** Sends a signal to the running engine. Returns false when none runs. */
 function toEngine(panel: PanelProcess, name: NodeJS.Signals): number | null {
     const pid = panel.enginePid();
     try {
@@ -46,7 +46,7 @@ const killed = async ({ panel }: Victim): Promise<number> => {
     return panel.start();
 };
 
-/** A kill some milliseconds after a file or folder of the panel's changed: between two steps of a change. */
+/** Kills the panel some milliseconds after one of its files or folders changed, so between two steps of a change. */
 const atFile = (
     weight: number,
     pathOf: (dataDir: string) => string,

@@ -1,4 +1,4 @@
-/** Choices that a seed repeats; the moments at which things happen are the machine's. */
+/** Random choices that are the same for the same seed. */
 export interface Random {
     /** From 0 to below `below`. */
     integer(below: number): number;
@@ -6,11 +6,11 @@ export interface Random {
     between(least: number, most: number): number;
     chance(share: number): boolean;
     pick<T>(list: readonly T[]): T;
-    /** One of the keys, as often as its weight says. */
+    /** One of the keys, with a probability in proportion to its weight. */
     weighted<K extends string>(weights: Readonly<Record<K, number>>): K;
 }
 
-/** mulberry32: small, and good enough to choose by. */
+/** The generator mulberry32, which is small and random enough for choices. */
 export function createRandom(seed: number): Random {
     let state = seed >>> 0;
     const next = (): number => {

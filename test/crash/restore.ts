@@ -1,4 +1,4 @@
-/** A restore of a revision, cut at any moment: every host is as it was then, or none is. */
+/** Restores a revision and kills the panel meanwhile. Afterwards either every host is as it was in that revision, or none is. */
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Client } from '../support/panel/client.ts';
@@ -7,7 +7,7 @@ import type { Fields } from './clients/world.ts';
 import type { Random } from './random.ts';
 import { list } from './verify.ts';
 
-/** What a restore brings back: all but what counts on. */
+/** The fields that a restore brings back: all but versions and times. */
 const contentOf = (hosts: readonly Fields[]): string =>
     JSON.stringify(
         hosts
@@ -24,7 +24,7 @@ const contentOf = (hosts: readonly Fields[]): string =>
     );
 
 /**
- * @param between - changes hosts, and returns when nobody writes any more
+ * @param between - changes hosts, and returns when no writer is active any more
  * @returns whether the restore was made; the panel is ready again
  */
 export async function cutRestore(
@@ -45,7 +45,7 @@ export async function cutRestore(
     const answer = await restoring;
     await panel.start();
     const found = contentOf(await list(client, '/api/hosts'));
-    // A certificate that a host of then names may be gone; whatever the reason, a refusal changes nothing.
+    // A restore may be refused, for example because a certificate is gone. A refusal must change nothing.
     if (answer !== null && answer.code !== 0 && (answer.code >= 50_000 || found !== now)) {
         violation(`Restoring revision ${revision} was answered ${answer.text}`);
     }

@@ -1,4 +1,4 @@
-/** What must hold after every crash. Each function reports what does not. */
+/** Checks what must hold after every crash. Each function returns what does not hold. */
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Client } from '../support/panel/client.ts';
@@ -27,7 +27,7 @@ export async function list(client: Client, path: string): Promise<readonly Field
     return data as readonly Fields[];
 }
 
-/** Everything that the panel holds of each writer, and the names that belong to none. */
+/** Everything in the panel that belongs to each writer, and the names that belong to none. */
 export async function readWorlds(
     client: Client,
     prefixes: readonly string[],
@@ -72,7 +72,7 @@ export async function readWorlds(
     };
 }
 
-/** Waits until the engine runs and nothing waits for it. */
+/** Waits until the engine runs and no change waits for it. */
 export async function settled({ client, violation }: Verification): Promise<void> {
     const until = performance.now() + patienceMs;
     for (;;) {
@@ -94,7 +94,7 @@ export async function settled({ client, violation }: Verification): Promise<void
     }
 }
 
-/** The engine's configuration and table are those of the rows. */
+/** Checks that the engine's configuration and table are those of the rows. */
 export async function noDrift({ client, violation }: Verification): Promise<void> {
     const { data, text } = await client.get('/api/proxyengine/drift');
     if (data?.drifted !== false) {
@@ -109,7 +109,7 @@ export async function chainHolds({ client, violation }: Verification): Promise<v
     }
 }
 
-/** Every acknowledged change has its entry, and one that was not made has none. */
+/** Checks that every acknowledged change has its audit entry, and that a change without effect has none. */
 export async function recorded(
     { client, violation }: Verification,
     since: string,
@@ -144,7 +144,7 @@ export async function recorded(
     }
 }
 
-/** A retry gets the first answer, also after a crash; one whose end is unknown never acts twice. */
+/** Checks that a retry gets the first answer, also after a crash, and that a retry of a request without a known end does not act twice. */
 export async function retries(
     writer: Writer,
     unanswered: { readonly open: Writer['open']; readonly acted: boolean | null },
@@ -178,7 +178,7 @@ export async function retries(
     }
 }
 
-/** Tokens that were handed out work, and those that were revoked do not. */
+/** Checks that issued tokens work and that revoked ones do not. */
 export async function tokensHold(writer: Writer, { client, violation }: Verification): Promise<void> {
     for (const [name, secret] of writer.secrets) {
         const { status, text } = await client.get('/api/auth/me', { token: secret });
@@ -194,7 +194,7 @@ export async function tokensHold(writer: Writer, { client, violation }: Verifica
     }
 }
 
-/** Each host is served as its row says, and names that no host has any more are not. */
+/** Checks that each host is served as its row says, and that names without a host are not served. */
 export async function served(
     writers: readonly Writer[],
     upstreams: ReadonlyMap<string, string>,

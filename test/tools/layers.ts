@@ -11,7 +11,7 @@ const { describe, it, before, after } = lab;
 
 const root = resolve(import.meta.dirname, '../..');
 
-// A small tree that keeps the rules. Lines that break them are then planted in it, and each must be named.
+// A small source tree that keeps the rules. The tests add lines that break a rule, and the checker must name each of them.
 const cleanTree: Record<string, string> = {
     'package.json': '{ "type": "module", "workspaces": ["sdk", "registry"] }',
     'tsconfig.json':
@@ -55,7 +55,7 @@ const cleanTree: Record<string, string> = {
     'node_modules/@hapi/hapi/index.js': 'exports.server = 1;'
 };
 
-// The rule, the file that gets these lines, and the lines.
+// Each entry: the rule, the file that gets the lines, and the lines.
 const plants: [rule: string, file: string, lines: string][] = [
     ['sdk', 'sdk/src/planted-1.ts', "import '../../core/src/platform/errors.ts';"],
     ['sdk', 'sdk/src/planted-2.ts', "import '@portico/registry';"],

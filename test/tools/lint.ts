@@ -11,7 +11,7 @@ const root = resolve(import.meta.dirname, '../..');
 const source = 'core/src/platform/errors.ts';
 const testFile = 'test/tools/lint.ts';
 
-// What is written, where, and the rules that must speak.
+// Each entry: the text, its file, and the rules that must report it.
 const plants: [what: string, file: string, code: string, rules: string[]][] = [
     [
         'a shell from exec',

@@ -51,7 +51,7 @@ describe('package-lock.json', () => {
         expect(scripted.filter((name) => !(name in allowScripts))).to.equal([]);
     });
 
-    // As Node resolves: in the package's own folder, then in each one above it.
+    // As Node resolves: it looks in the package's own folder, then in each folder above it.
     function resolvable(path: string, name: string): boolean {
         const inside = path === '' ? `node_modules/${name}` : `${path}/node_modules/${name}`;
         if (inside in entries) {

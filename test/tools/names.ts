@@ -9,7 +9,7 @@ const { describe, it } = lab;
 
 const root = resolve(import.meta.dirname, '../..');
 
-// Extensions that exist or are planned. Words that the core needs for itself (backup, database, panel) are left out.
+// Names of extensions that exist or are planned, except words that the core itself needs (backup, database, panel).
 const plannedNames = [
     'ai',
     'appstore',

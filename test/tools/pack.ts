@@ -13,7 +13,7 @@ const { describe, it, before, after } = lab;
 const root = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-// Portico as npm installs it: built, in a real node_modules, on a Node that knows nothing of the private condition.
+// Portico as npm installs it: built, in a real node_modules, on a Node without the private export condition.
 describe('npm run release', () => {
     let folder: string;
     let modules: string;
@@ -82,7 +82,7 @@ describe('npm run release', () => {
         const { stdout } = await run(process.execPath, args, { cwd: folder }).catch(
             (error: { stdout: string }) => error
         );
-        // The only mistake is the one made here, and it shows that the type has come through.
+        // The compiler must report this one mistake, which shows that the types are published.
         expect(
             stdout
                 .trim()
@@ -115,7 +115,7 @@ describe('npm run release', () => {
         expect(stdout).to.match(/pass 2/);
     });
 
-    // Everything from npm that the repository has, in place of a download.
+    // The packages that the repository has already, in place of a download.
     async function linkDependencies(): Promise<void> {
         const installed = (await readdir(join(root, 'node_modules'))).filter(
             (name) => !name.startsWith('.') && name !== '@portico'

@@ -14,7 +14,7 @@ const { describe, it, beforeEach, afterEach } = lab;
 const shimPath = resolve(import.meta.dirname, '../../core/bin/portico.js');
 const run = promisify(execFile);
 
-// Stands in for the command line: says how it was started, and waits to be stopped when asked to.
+// A double of the command line: prints how it was started and, when asked to, waits until it is stopped.
 const command = `const said: object = { args: process.argv.slice(2), flags: process.execArgv };
 if (process.argv[2] === 'wait') {
     process.on('SIGTERM', () => process.exit(7));

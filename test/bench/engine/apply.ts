@@ -1,4 +1,4 @@
-/** Targets 9 to 11: from a change to its being served, through the panel, by a bare call of the engine, and by nginx with a file for each host. */
+/** Targets 9 to 11: the time from a change until it is served: through the panel, by a bare call of the engine, and by nginx with a file for each host. */
 import { cpSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +15,7 @@ import { startNginx } from '../servers/nginx.ts';
 const few = 10;
 const many = 10_000;
 const repeats = 5;
-/** The engine is given at most one configuration in a second. */
+/** The panel loads at most one configuration a second. */
 const windowMs = 1_050;
 const mark = 'X-Bench';
 
@@ -25,7 +25,7 @@ interface Seen {
     readonly body: string;
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a connection of its own. */
 function look(port: number, host: string): Promise<Seen> {
     return new Promise((resolve, reject) => {
         const sent = request(
@@ -49,7 +49,7 @@ function look(port: number, host: string): Promise<Seen> {
     });
 }
 
-/** Milliseconds from the beginning of a change until a new connection is answered by it. */
+/** Milliseconds from the beginning of a change until a new connection shows it. */
 async function served(
     change: () => Promise<unknown>,
     port: number,
@@ -87,7 +87,7 @@ const headers = (value: string) => ({
     headers: { request: [], response: [{ op: 'set', name: mark, value }] }
 });
 
-/** The panel's configuration as an engine of our own can load it, with the table as it is now. */
+/** The panel's configuration in a form that a second engine can load, with the present table. */
 async function twin({ panel, client, bare }: Fleet): Promise<string> {
     const { data } = await client.get('/api/proxyengine/config');
     const home = engineHome(panel.dataDir, null);

@@ -1,4 +1,4 @@
-/** Target 14: fifty changes in twenty seconds while sites are visited, downloads run and WebSockets are open. */
+/** Target 14: fifty changes in twenty seconds, during visits, downloads and open WebSockets. */
 import { get as httpGet } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -17,7 +17,7 @@ const downloads = 10;
 const sockets = 20;
 const queued = 20;
 const windowMs = 1_050;
-/** Sent slowly, for the whole bench. */
+/** The body of the downloads, which are sent slowly during the whole bench. */
 const pieces = 200;
 const pieceMs = 110;
 
@@ -136,7 +136,7 @@ export async function bench(report: Report): Promise<void> {
     }
 }
 
-/** Many changes that wait for one load, against one alone: how long the engine was kept busy. */
+/** Compares how long the engine is busy with many changes in one load and with a single change. */
 async function together(
     report: Report,
     client: Client,
@@ -156,7 +156,7 @@ async function together(
         await wait(windowMs);
         await change(1, body(`alone ${round}`));
         alone.push((await duration()).durationMs);
-        // Those that come while the engine is not given anything are taken together.
+        // Changes that arrive while no load is allowed go into one load.
         await Promise.all(Array.from({ length: queued }, (_, n) => change(2 + n, body(`${round} ${n}`))));
         const last = await duration();
         most = Math.max(most, last.changes);

@@ -1,4 +1,4 @@
-/** What the compiler costs, without an engine: from scratch, and for one change among few and many sites. */
+/** The time that rendering takes without an engine: of everything, and of one change among few and many sites. */
 import { Projection } from '../../../core/src/engine/render/projection/projection.ts';
 import { render } from '../../../core/src/engine/render/render.ts';
 import type { Site } from '../../../core/src/engine/site.ts';
@@ -19,7 +19,7 @@ const sites = (count: number, address = '127.0.0.1:3000'): readonly Site[] =>
         })
     );
 
-/** Median milliseconds of one call. */
+/** The median of one call, in milliseconds. */
 const time = async (runs: number, work: (run: number) => unknown): Promise<number> => {
     const taken: number[] = [];
     for (let run = 0; run < runs; run += 1) {

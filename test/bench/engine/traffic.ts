@@ -1,4 +1,4 @@
-/** Target 12: requests through the engine with ten thousand hosts, against an engine with one route. */
+/** Target 12: requests through the engine with ten thousand hosts, compared with an engine that has one route. */
 import { startCaddy } from '../../support/engine/caddy.ts';
 import { number, type Report } from '../report.ts';
 import { nameOf, startFleet } from '../servers/fleet.ts';

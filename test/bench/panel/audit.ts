@@ -1,6 +1,6 @@
 /**
- * Targets 6 and 7: the audit log with many entries, as ratios of one run: what an entry costs a change, a page at any depth and by any filter against the
- * first page, and how long a verification holds the event loop. `PORTICO_BENCH_ENTRIES` says with how many entries, a quarter of a million by default.
+ * Targets 6 and 7: the audit log with many entries. Measures what an entry adds to a change, how much longer a deep or filtered page takes than the
+ * first page, and how long a verification blocks the event loop. `PORTICO_BENCH_ENTRIES` is the number of entries, by default 250,000.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ async function micros(times: number, work: () => Promise<unknown>): Promise<numb
     return samples.sort((a, b) => a - b)[Math.floor(times / 2)] ?? 0;
 }
 
-/** A figure with its own measure, or with its ratio where it has one. */
+/** A figure with its unit, or as a ratio where it has one. */
 type Line = (
     what: string,
     value: number,
@@ -80,7 +80,7 @@ async function fill(db: Database, audit: Audit): Promise<void> {
     }
 }
 
-/** Processor time of one transaction that changes a row, with and without an entry. */
+/** Processor time of one transaction that changes a row, with and without an audit entry. */
 async function writing(line: Line, db: Database, audit: Audit): Promise<void> {
     let n = 0;
     const change = (record: boolean): Promise<void> =>

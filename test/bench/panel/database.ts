@@ -1,4 +1,4 @@
-/** Target 8: what lies between the panel and SQLite, on list reads and on many rows at once. */
+/** Target 8: what the panel adds to SQLite in lists and in changes of many rows. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const columns = [
     'document'
 ] as const;
 
-/** Microseconds of each, medians of interleaved rounds. */
+/** Microseconds of each variant: medians of rounds that alternate. */
 async function times<K extends string>(
     works: Readonly<Record<K, () => unknown>>,
     runs: number
@@ -61,7 +61,7 @@ export async function bench(report: Report): Promise<void> {
         const changes = rows.map((row) => ({ id: row.site.id, row }));
         await db.write((tx) => store.write(tx, changes, true));
         const draft = { hosts: new Map(rows.map((row) => [row.site.id, row])) };
-        // Each reading sees another count of changes, so that no page is kept.
+        // The count of changes differs in each read, so that no page comes from a cache.
         let readings = 0;
         const list = new HostList(
             db,

@@ -1,4 +1,4 @@
-/** Target 16: what 1,000 listeners of `GET /api/events` cost: memory, and the time until the last of them knows of a change. */
+/** Target 16: the memory of 1,000 listeners of `GET /api/events`, and the time until the last of them knows of a change. */
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -11,7 +11,7 @@ const listeners = 1_000;
 const changes = 20;
 const marker = 'event: hosts';
 
-/** Counts the events of all listeners, and tells when each of them has so many. */
+/** Counts the events of all listeners. */
 class Audience {
     readonly #answers: IncomingMessage[] = [];
     #seen = 0;
@@ -37,7 +37,7 @@ class Audience {
         this.#answers.push(answer);
     }
 
-    /** Resolves when that many events have arrived in all. */
+    /** Resolves when that many events have arrived in total. */
     async until(wanted: number): Promise<void> {
         if (this.#seen < wanted) {
             this.#wanted = wanted;

@@ -1,4 +1,4 @@
-/** Targets 1 to 4: requests of the panel, as a process, against bare hapi with the same body. */
+/** Targets 1 to 4: requests to a panel in its own process, compared with bare hapi and the same body. */
 import { number, type Report } from '../report.ts';
 import type { Bodies } from '../servers/bare-hapi.ts';
 import { startChild } from '../servers/child.ts';
@@ -104,10 +104,10 @@ export async function bench(report: Report): Promise<void> {
     await dispatch(report);
 }
 
-/** The list while hosts change all the time, so that nothing can be kept from one request to the next. */
+/** Measures the list while hosts change all the time, so that no answer can be cached. */
 async function changing(report: Report, port: number, pid: number, token: string): Promise<void> {
     const headers = { authorization: `Bearer ${token}` };
-    // Each page is read once: no answer is the same as the one before.
+    // Each page is read once, so no answer equals the one before.
     const pages = await compare(
         {
             kept: { url: `http://127.0.0.1:${port}${list}`, headers, pid },

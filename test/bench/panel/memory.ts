@@ -1,4 +1,4 @@
-/** Target 13: the engine's memory, by hosts and after many reloads; and the panel's own. */
+/** Target 13: the memory of the engine, by the number of hosts and after many reloads; and the memory of the panel. */
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { startUpstream } from '../../support/servers/upstream.ts';
@@ -8,7 +8,7 @@ import { memoryOf, statusOf } from '../servers/load.ts';
 
 const counts = [10, 1_000, 10_000] as const;
 const applies = 100;
-/** Go gives memory back some seconds after it was needed. */
+/** Go returns memory to the system some seconds after it was used. */
 const restMs = 6_000;
 
 export async function bench(report: Report): Promise<void> {

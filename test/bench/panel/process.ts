@@ -1,4 +1,4 @@
-/** Target 15: starting, memory, sixteen logins at once, and the proof of work. */
+/** Target 15: the panel's start, its memory, sixteen logins at once, and the proof of work. */
 import { hash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * What a whole panel costs on its way: 10,000 hosts and 1,000 certificates, exported with their secrets and imported into an empty panel
- * with a real engine. Prints seconds, megabytes, and for how long the panel did not answer anybody else meanwhile.
+ * Measures an export and an import of a whole panel: 10,000 hosts and 1,000 certificates, exported with their secrets and imported into an empty panel
+ * with a real engine. Prints seconds, megabytes, and the longest time in which the panel answered no other request.
  * Run: node --conditions=portico-source test/bench/panel/transfer.ts [hosts] [certificates]
  */
 import { execFileSync } from 'node:child_process';
@@ -23,7 +23,7 @@ interface Document {
     readonly sections: Readonly<Record<string, readonly object[]>>;
 }
 
-/** Certificates that share one key: only their names matter here. */
+/** Makes certificates that share one key, since only their names matter here. */
 function certificates(count: number): { readonly key: string; readonly chains: readonly string[] } {
     const folder = mkdtempSync(join(tmpdir(), 'portico-bench-'));
     try {

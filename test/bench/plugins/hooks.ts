@@ -1,4 +1,4 @@
-/** Target 5: what hooks cost, tapped and not. */
+/** Target 5: what hooks cost with and without taps. */
 import { createHookHost } from '@portico/sdk';
 
 import { median, number, type Report } from '../report.ts';
@@ -19,7 +19,7 @@ async function cost(work: () => unknown): Promise<number> {
     return ((performance.now() - began) * 1e6) / calls;
 }
 
-/** Medians of interleaved rounds. */
+/** Medians of rounds that alternate. */
 async function costs<K extends string>(
     works: Readonly<Record<K, () => unknown>>
 ): Promise<Readonly<Record<K, number>>> {

@@ -1,4 +1,4 @@
-/** What plugins cost: to be there, to be reached, to be asked, and to be exchanged. */
+/** What plugins cost: their memory, the way to them, a request, and a swap. */
 import { EventEmitter } from 'node:events';
 import { rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -117,7 +117,7 @@ async function inProcess(report: Report): Promise<void> {
     }
 }
 
-/** Milliseconds to make, start and stop a server of hapi, the median. */
+/** The median time to make, start and stop a hapi server, in milliseconds. */
 async function bareServer(routes: number): Promise<number> {
     const taken: number[] = [];
     for (let round = 0; round < 15; round += 1) {
@@ -246,7 +246,7 @@ async function swapping(report: Report): Promise<void> {
                     .once('error', reject)
                     .end();
             });
-        /** The longest that one of four readers waited, milliseconds. */
+        /** The longest time that one of four readers waited, in milliseconds. */
         const longest = async (path: string, during: () => Promise<void>): Promise<number> => {
             let [open, most] = [true, 0];
             const reader = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Processor time of one change of a host through the panel, microseconds. */
+/** Processor time of one change of a host through the panel, in microseconds. */
 import { startFleet } from '../servers/fleet.ts';
 import { cpuOf } from '../servers/load.ts';
 

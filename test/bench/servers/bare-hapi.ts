@@ -1,11 +1,11 @@
-/** The floor of every HTTP figure: hapi as it comes, with bodies from memory. */
+/** The program that every HTTP figure is compared with: plain hapi with bodies from memory. */
 import type { AddressInfo } from 'node:net';
 
 import { server as createHapi } from '@hapi/hapi';
 
 import { asChild } from './child.ts';
 
-/** By path: an object that hapi turns into text for each request, or text that is ready. */
+/** The bodies by path: an object that hapi serialises for each request, or a finished text. */
 export type Bodies = Readonly<Record<string, { readonly object: object } | { readonly text: string }>>;
 
 asChild(async (bodies: Bodies) => {

@@ -1,17 +1,17 @@
-/** A process to compare with: a module that listens and says where. */
+/** A module in a process of its own, to compare with: it listens and says where. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export interface Child<T> {
     readonly pid: number;
-    /** What it said when it was ready. */
+    /** The message that it sent when it was ready. */
     readonly said: T;
     /** Milliseconds from its start until then. */
     readonly ready: number;
     close(): Promise<void>;
 }
 
-/** Starts a module of this folder and hands it a message; it answers with one when it is ready. */
+/** Starts a module of this folder and sends it a message. The module answers with a message when it is ready. */
 export function startChild<T>(
     module: string,
     message: unknown,
@@ -41,7 +41,7 @@ export function startChild<T>(
     });
 }
 
-/** In the child: takes the message, and says that it is ready. */
+/** In the child: takes the message, and reports that it is ready. */
 export function asChild<M>(start: (message: M) => Promise<unknown>): void {
     process.once('message', (message) => {
         start(message as M).then(

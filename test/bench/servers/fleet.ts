@@ -1,4 +1,4 @@
-/** A panel process with many hosts in it, put there past the API. */
+/** A panel process with many hosts, which are written to its database directly. */
 import { mkdirSync } from 'node:fs';
 
 import { openStorage } from '../../../core/src/composition/storage.ts';
@@ -28,7 +28,7 @@ export const behaviours: readonly Partial<Site>[] = [
 
 export const nameOf = (id: number): string => `host${id}.example.test`;
 
-/** Rows with ids from 1, the behaviours in turn. */
+/** Rows with ids from 1, which take the behaviours in turn. */
 export const rowsOf = (count: number, upstream: string): readonly HostRow[] =>
     Array.from({ length: count }, (_, index) => ({
         site: testSite({
@@ -45,7 +45,7 @@ export const rowsOf = (count: number, upstream: string): readonly HostRow[] =>
         updatedAt: new Date(1_700_000_000_000 + index * 1000)
     }));
 
-/** Starts it with `count` hosts that all lead to one upstream. */
+/** Starts a panel with `count` hosts that all lead to one upstream. */
 export async function startFleet(
     count: number,
     upstream: string,

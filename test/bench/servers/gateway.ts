@@ -1,4 +1,4 @@
-/** The panel's gateway and server factory alone, with as many routes as asked and the same route in a mounted server. */
+/** The panel's gateway and server factory alone, with the given number of routes, and the same route in a mounted server. */
 import { joi } from '@portico/sdk';
 
 import { createLog } from '../../../core/src/platform/log.ts';

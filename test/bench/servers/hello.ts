@@ -1,4 +1,4 @@
-/** The floor of starting: hapi, joi and MikroORM with twenty entities, a hundred routes, and nothing else. */
+/** The program that the panel's start is compared with: hapi, joi and MikroORM with twenty entities and a hundred routes. */
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
 

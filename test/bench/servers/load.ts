@@ -1,17 +1,17 @@
-/** Load on servers: wrk in rounds that alternate, and what each request cost the server's process. */
+/** Loads servers with wrk in rounds that alternate, and measures what each request costs the server's process. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 
 import { median } from '../report.ts';
 
-/** One server that is compared. */
+/** One of the servers that are compared. */
 export interface Variant {
     readonly url: string;
     readonly headers?: Readonly<Record<string, string>>;
-    /** Whose processor time is counted. */
+    /** The process whose processor time is counted. */
     readonly pid: number;
-    /** What every answer must be; default 200. */
+    /** The status that every answer must have; default 200. */
     readonly status?: number;
 }
 
@@ -20,11 +20,11 @@ export interface Measured {
     /** Milliseconds. */
     readonly p50: number;
     readonly p99: number;
-    /** Microseconds of the process for a request. */
+    /** Processor time of the server for one request, in microseconds. */
     readonly cpu: number;
-    /** Answers other than 2xx and 3xx. */
+    /** Number of answers other than 2xx and 3xx. */
     readonly failures: number;
-    /** Connections that were cut. */
+    /** Number of connections that were cut. */
     readonly cut: number;
 }
 
@@ -36,7 +36,7 @@ export interface Compared {
     readonly cpu: number;
 }
 
-/** Processor time of a process, microseconds. */
+/** Processor time of a process, in microseconds. */
 export function cpuOf(pid: number): number {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
         .replace(/^.*\)\s/s, '')
@@ -44,12 +44,12 @@ export function cpuOf(pid: number): number {
     return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
 
-/** Resident memory of a process, MB. */
+/** Resident memory of a process, in MB. */
 export function memoryOf(pid: number): number {
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
-/** One run of wrk. @throws Error when it cannot run */
+/** Runs wrk once. @throws Error when it cannot run */
 export function wrk({
     url,
     headers = {},
@@ -61,7 +61,7 @@ export function wrk({
     readonly seconds: number;
     readonly connections?: number;
 }): Promise<Omit<Measured, 'cpu'> & { readonly requests: number }> {
-    // It knows the one header that it would send itself by this spelling only.
+    // wrk replaces its own header only when it has exactly this spelling.
     const named = Object.entries(headers).flatMap(([name, value]) => [
         '-H',
         `${name === 'host' ? 'Host' : name}: ${value}`
@@ -101,7 +101,7 @@ function time(text: string): number {
     return text.endsWith('us') ? value / 1000 : text.endsWith('ms') ? value : value * 1000;
 }
 
-/** The status of one answer, on a connection of its own. Unlike `fetch` it sends any Host. */
+/** The status of one answer on a connection of its own. Unlike `fetch`, it can send any Host header. */
 export function statusOf(url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
     return new Promise((resolve, reject) => {
         get(url, { agent: false, headers }, (answer) => {
@@ -111,7 +111,7 @@ export function statusOf(url: string, headers: Readonly<Record<string, string>> 
     });
 }
 
-/** Loads every variant in turn, in rounds whose order is turned each time. */
+/** Loads every variant in each round; the order differs from round to round. */
 export async function compare<K extends string>(
     variants: Readonly<Record<K, Variant>>,
     { rounds = 3, seconds = 2, connections = 64 } = {}
@@ -160,7 +160,7 @@ export async function compare<K extends string>(
     ) as unknown as Record<K, Compared>;
 }
 
-/** The median, over the rounds, of one variant's figure by another's. */
+/** The median over the rounds of one variant's figure divided by another's. */
 export function ratio(ours: Compared, bare: Compared, key: 'rate' | 'p99' | 'cpu' = 'rate'): number {
     return median(ours.rounds.map((run, index) => run[key] / (bare.rounds[index]?.[key] ?? NaN)));
 }

@@ -1,4 +1,4 @@
-/** Plugins in a process of their own, where nothing else uses memory: how long one takes to be mounted, and what it leaves and keeps. */
+/** Plugins in a process of their own, where nothing else uses memory. Measures how long a mount takes, and the memory that a plugin keeps and leaves. */
 import { definePlugin, joi, type PluginDefinition } from '@portico/sdk';
 
 import { json } from '../../../core/src/server/http/route.ts';
@@ -14,7 +14,7 @@ export interface PluginCostsAsked {
 }
 
 export interface PluginCosts {
-    /** To be removed. */
+    /** The folder that the bench must remove. */
     readonly folder: string;
     readonly mounting: readonly { readonly routes: number; readonly milliseconds: number }[];
     /** KiB of heap for each mount and close. */
@@ -82,7 +82,7 @@ async function hooks(rig: PluginRig): Promise<{ readonly hook: number; readonly 
     return { hook: median(found[0]), loop: median(found[1]) };
 }
 
-/** A change of one row with its audit entry, through the front door, against the plan of it: what is there, and the change rolled back. */
+/** Compares a change of one row with its audit entry over HTTP with the plan of that change, which is rolled back. */
 async function plans(): Promise<Pick<PluginCosts, 'plan' | 'call'>> {
     const id = joi.object({ id: joi.number().integer().required() });
     const about = { path: '/api/rows/{id}', validate: { params: id } };
@@ -161,7 +161,7 @@ asChild(async ({ mounts, rounds, cycles, kept }: PluginCostsAsked) => {
         mounting.push({ routes, milliseconds: median(taken) });
     }
     const definition = withRoutes(10);
-    // The rig remembers what it made, to end it: that is not the host's.
+    // The rig keeps a list of generations to end them; that memory is not the host's.
     const turn = async (count: number): Promise<void> => {
         for (let n = 0; n < count; n += 1) {
             const generation = await rig.host.prepare({

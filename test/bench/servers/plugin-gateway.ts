@@ -1,4 +1,4 @@
-/** The panel's gateway with a route of the core, the same in a plugin behind its boundary, and 300 more of each: what lies between is all that is measured. */
+/** The panel's gateway with a route of the core and the same route in a plugin behind its boundary, and 300 more of each. Only the difference is measured. */
 import { definePlugin, joi } from '@portico/sdk';
 
 import { ErrorOwner } from '../../../core/src/plugins/runtime/isolation/error-owner.ts';
@@ -53,7 +53,7 @@ asChild(async () => {
             })
         ]
     });
-    // As in production: in tests, every timer that a plugin makes is looked for, and that costs each request.
+    // As in production. In tests, every timer that a plugin makes is tracked, which costs time in each request.
     Object.assign(rig.http, { checkReturns: false });
     const generation = await rig.host.prepare({
         plugin: {

@@ -1,26 +1,26 @@
-/** Several clients that change the same hosts: no acknowledged change may be lost under another one. */
+/** Several clients that change the same hosts. No acknowledged change may be overwritten by another one. */
 import type { Client } from '../../support/panel/client.ts';
 import type { Random } from '../random.ts';
 import type { Fields } from './world.ts';
 
 export interface Contenders {
-    /** Domains of the hosts, for whoever counts what is there. */
+    /** Domains of the hosts. */
     readonly domains: readonly string[];
-    /** Changes until it is stopped or gets no answer. @returns how many were acknowledged */
+    /** Changes hosts until it is stopped or gets no answer. @returns how many changes were acknowledged */
     run(stopped: () => boolean): Promise<number>;
-    /** Holds the hosts against everything that was acknowledged. */
+    /** Compares the hosts with everything that was acknowledged. */
     settle(hosts: readonly Fields[]): void;
-    /** Takes the hosts as they are, after they were changed by others. */
+    /** Accepts the hosts as they are, after other clients changed them. */
     adopt(hosts: readonly Fields[]): void;
 }
 
 interface Told {
     readonly id: number;
-    /** What was acknowledged as which version. */
+    /** The acknowledged state of each version. */
     readonly versions: Map<number, string>;
-    /** Sent without an answer. */
+    /** The change that was sent and not answered. */
     readonly unknown: Set<string>;
-    /** The last version that was looked at. */
+    /** The last version that was checked. */
     seen: number;
 }
 

@@ -1,4 +1,4 @@
-/** The changes that a writer makes: each with what the panel must hold once it has acted, whether its answer came or not. */
+/** The changes that a writer makes. Each knows the state that the panel must have after it, with or without an answer. */
 import type { Random } from '../random.ts';
 import { type Fields, type Kind, lasting, nameOf, withObjects, type World } from './world.ts';
 
@@ -9,20 +9,20 @@ export interface Operation {
     readonly body?: Fields;
     /** Sent as Idempotency-Key. */
     readonly key?: string;
-    /** The world once the panel has acted; `data` is its answer, null when none came. */
+    /** The world after the change; `data` is the panel's answer, null when none came. */
     after(data: unknown): World;
 }
 
-/** What a writer's operations are made of. */
+/** What the operations of a writer need. */
 export interface Material {
-    /** Begins every name that the writer gives. */
+    /** The beginning of every name that the writer uses. */
     readonly prefix: string;
     readonly upstreams: readonly string[];
     /** PEM files that cover `*.<prefix>.crash.test`. */
     readonly certificates: readonly { readonly certificate: string; readonly key: string }[];
-    /** A setting that only this writer changes, and a value for a number. */
+    /** A setting that only this writer changes, and how a number becomes its value. */
     readonly setting: { readonly key: string; readonly value: (n: number) => unknown };
-    /** Another number each time. */
+    /** A number that is different each time. */
     readonly serial: () => number;
 }
 
@@ -77,7 +77,7 @@ export function nextOperation(world: World, material: Material, random: Random):
     }
 }
 
-/** Acknowledged: what was answered. Otherwise: what was sent. */
+/** The answer when the change was acknowledged, otherwise the request. */
 function outcome(kind: Kind, data: unknown, sent: Fields): readonly [string, Fields] {
     const object = data === null ? sent : lasting(kind, data as Fields);
     return [nameOf(kind, object), object];
@@ -160,7 +160,7 @@ function update(
         },
         notes: () => ({})
     };
-    // Notes change each time, so that every update counts the version up.
+    // The notes differ each time, so that every update raises the version.
     const body = { ...changes[what](), notes: `changed by ${n}` };
     return {
         name: `update ${what}`,

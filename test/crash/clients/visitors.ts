@@ -1,4 +1,4 @@
-/** Visitors of sites that nobody changes: they must be answered whatever happens to the panel. */
+/** Visitors of sites that do not change. They must be answered whatever happens to the panel. */
 import { Agent, request as httpRequest } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -7,24 +7,24 @@ export interface Site {
     readonly host: string;
     readonly port: number;
     readonly https: boolean;
-    /** Stands in the right answer. */
+    /** A text that the right answer contains. */
     readonly mark: string;
 }
 
 export interface Visits {
     readonly answered: number;
-    /** Answers that were not the site's. */
+    /** Number of answers that did not come from the site. */
     readonly wrong: readonly string[];
-    /** Connections that ended without an answer, which a reload of an old engine can do (new ones refused by the kernel too, rarely). */
+    /** Number of connections that ended without an answer. A reload of an old engine can cause that; rarely the kernel refuses new ones, too. */
     readonly cut: readonly string[];
-    /** Nobody listened. */
+    /** Number of connections that were refused because no process listened. */
     readonly refused: number;
-    /** The longest time without any answer, ms. */
+    /** The longest time without any answer, in milliseconds. */
     readonly longestGap: number;
 }
 
 export interface Visitors {
-    /** What happened since the last call. */
+    /** Returns the numbers since the last call. */
     take(): Visits;
     close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export interface Visitors {
 const pauseMs = 4;
 const patienceMs = 15_000;
 
-/** @param count - how many visit at the same time; every second one keeps its connection */
+/** Starts visitors. @param count - how many visit at the same time; every second one keeps its connection */
 export function startVisitors(sites: readonly Site[], count = 4): Visitors {
     let [answered, refused, longestGap] = [0, 0, 0];
     let last = performance.now();
@@ -92,7 +92,7 @@ export function startVisitors(sites: readonly Site[], count = 4): Visitors {
     };
 }
 
-/** One request to a site by its name. */
+/** Sends one request to a site by its name. */
 export function ask(
     site: Pick<Site, 'host' | 'port' | 'https'>,
     agent: Agent | false = false,

@@ -1,15 +1,15 @@
-/** What one writer knows of the panel: everything that was acknowledged to it, as it must be read back. */
+/** What one writer knows of the panel: every acknowledged object, as the panel must show it. */
 import { isDeepStrictEqual } from 'node:util';
 
 export type Fields = Readonly<Record<string, unknown>>;
 export type Kind = 'hosts' | 'users' | 'tokens' | 'certificates' | 'settings';
 
-/** By kind and name: the fields that a reading must show. */
+/** The fields that the panel must show of each object, by kind and name. */
 export type World = Readonly<Record<Kind, ReadonlyMap<string, Fields>>>;
 
 export const kinds: readonly Kind[] = ['hosts', 'users', 'tokens', 'certificates', 'settings'];
 
-/** The field that names an object of a kind, and those that change without a write of the object itself. */
+/** Of each kind: the field with the object's name, and the fields that change without a write of the object. */
 const shapes: Readonly<Record<Kind, { readonly name: string; readonly volatile: readonly string[] }>> = {
     hosts: { name: 'domain', volatile: ['state', 'stateMessage'] },
     users: { name: 'username', volatile: ['lastLoginAt'] },
@@ -29,7 +29,7 @@ export const emptyWorld: World = {
     settings: new Map()
 };
 
-/** An object as it was answered, without what changes by itself. */
+/** An answered object without the fields that change by themselves. */
 export function lasting(kind: Kind, object: Fields): Fields {
     return Object.fromEntries(
         Object.entries(object).filter(([field]) => !shapes[kind].volatile.includes(field))
@@ -41,7 +41,7 @@ export function nameOf(kind: Kind, object: Fields): string {
     return String(object[shapes[kind].name]);
 }
 
-/** The world with some objects put in or, as null, taken away. */
+/** The world with some objects added, or removed where they are null. */
 export function withObjects(
     world: World,
     kind: Kind,
@@ -58,7 +58,7 @@ export function withObjects(
     return { ...world, [kind]: objects };
 }
 
-/** Where what is there is not what was expected; only expected fields count. */
+/** Lists the differences between what is there and what was expected. Only expected fields count. */
 export function differences(expected: World, actual: World): string[] {
     return kinds.flatMap((kind) => {
         const names = new Set([...expected[kind].keys(), ...actual[kind].keys()]);

@@ -1,4 +1,4 @@
-/** A client that changes things one after another and remembers what it was told: the history that the panel is held against. */
+/** A client that makes one change after another and remembers the answers. The panel is compared with that history. */
 import type { Answer, Client } from '../../support/panel/client.ts';
 import type { Random } from '../random.ts';
 import { type Material, nextOperation, type Operation } from './operations.ts';
@@ -14,14 +14,14 @@ export interface WriterOptions {
     readonly material: Material;
     readonly random: Random;
     readonly client: Client;
-    /** Called just before an operation is sent. */
+    /** Is called just before an operation is sent. */
     readonly sending: (operation: Operation) => void;
     readonly violation: (text: string) => void;
 }
 
-/** Refusals that leave everything as it was and can happen to a writer that does nothing wrong. */
+/** Codes of refusals that change nothing and that correct requests can get. */
 const ordinary = new Set([40901, 41200, 50301]);
-/** Not ready, or the answer took too long: says nothing of what became of the change. */
+/** Codes that leave open whether the change was made: the panel was not ready, or the answer took too long. */
 const unknownEnd = 50300;
 const keptAnswers = 8;
 
@@ -29,21 +29,21 @@ export class Writer {
     readonly material: Material;
     readonly #options: WriterOptions;
     world: World = emptyWorld;
-    /** Sent, and never answered. */
+    /** The operation that was sent and not answered. */
     open: { readonly operation: Operation; readonly requestId: string } | null = null;
     /** Why the last operation has no known end. */
     cause = '';
-    /** The panel does not listen. */
+    /** Whether the panel accepts no connections. */
     away = false;
-    /** Of this round. */
+    /** Number of acknowledged operations of this round. */
     acknowledged: Acknowledged[] = [];
     refused = new Map<number, number>();
-    /** Answers to requests with a key: a retry must get them again. */
+    /** Answers to requests with an Idempotency-Key, which a retry must get again. */
     kept: Acknowledged[] = [];
-    /** Secrets of API tokens by name, and those that were revoked. */
+    /** Secrets of API tokens by name, and the revoked ones. */
     readonly secrets = new Map<string, string>();
     readonly revoked: string[] = [];
-    /** Names that no host has any more. */
+    /** Names of hosts that were removed. */
     readonly gone = new Set<string>();
     #serial = 0;
 
@@ -72,7 +72,7 @@ export class Writer {
         return this.client.call(operation.method, operation.path, { body: operation.body, headers });
     }
 
-    /** Takes a world over, with what follows from it. */
+    /** Sets the world, and what follows from it. */
     take(world: World): void {
         for (const [name, host] of this.world.hosts) {
             for (const each of [name, ...(host['aliases'] as readonly string[])]) {
@@ -94,8 +94,8 @@ export class Writer {
     }
 
     /**
-     * Holds what is there against the history: everything acknowledged, and the change without an answer wholly or not at all.
-     * @returns whether that change was made; null when there was none
+     * Compares the panel with the history: every acknowledged change is there, and the change without an answer is there wholly or not at all.
+     * @returns whether the change without an answer was made; null when there was none
      */
     settle(actual: World): boolean | null {
         const { open } = this;
@@ -123,11 +123,11 @@ export class Writer {
             answer = await this.send(operation, requestId);
         } catch (error) {
             if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') {
-                this.open = null; // Never sent.
+                this.open = null; // It was never sent.
                 this.away = true;
             }
             this.cause = String(error);
-            return; // The panel is gone, and nobody knows what it had done.
+            return; // The panel is gone, and it is unknown whether the change was made.
         }
         if (answer.code === unknownEnd) {
             this.cause = answer.text;
