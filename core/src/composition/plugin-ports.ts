@@ -8,6 +8,7 @@ import { EngineUnavailable } from '../engine/port.ts';
 import { probeUpstream } from '../engine/probe.ts';
 import type { EngineService } from '../engine/service.ts';
 import type { Certificates } from '../features/certificates/service.ts';
+import { checkedBody } from '../features/hosts/input/unchecked.ts';
 import type { Hosts } from '../features/hosts/service.ts';
 import { contains, parseIp, parseRanges } from '../platform/ip.ts';
 import type { Logger } from '../platform/log.ts';
@@ -15,17 +16,16 @@ import { forbids } from '../platform/outbound/addresses.ts';
 import { Outbound } from '../platform/outbound/client.ts';
 import type { CertificatesPort, HostsPort, NetworkPort } from '../plugins/runtime/ports.ts';
 
-/** Hosts for plugins. The SDK describes a host as a plain object; the service checks every body that a plugin sends. */
+/** Hosts for plugins. The SDK describes a host as a plain object; every body that a plugin sends is checked as that of a request. */
 export function hostsPort(hosts: Hosts, engine: EngineService, home: () => EngineFolders): HostsPort {
     // The SDK's types are wider than the service's on purpose: the schema decides.
     const asHost = (reply: Reply<unknown>): Reply<Host> => reply as Reply<Host>;
     return {
         // The SDK's `Host` lists the fields that plugins may rely on.
         all: () => [...engine.draft().hosts.keys()].map((id) => hosts.get(id) as unknown as Host),
-        // The service validates the body.
-        create: async (body, call, owner) => asHost(await hosts.create(body as never, call, owner)),
-        // The service validates the change.
-        update: async (id, change, call) => asHost(await hosts.update(id, change as never, call)),
+        create: async (body, call, owner) =>
+            asHost(await hosts.create(checkedBody('POST', body), call, owner)),
+        update: async (id, change, call) => asHost(await hosts.update(id, checkedBody('PUT', change), call)),
         remove: (id, call) => hosts.remove(id, call),
         upstreams: async () =>
             (await engine.upstreams()).map(({ address, requests, fails }) => ({

@@ -201,6 +201,9 @@ export class PluginHosts {
     #call(body: Body, as: Caller | null, version: number | null): Call {
         const covered = this.#covers(body);
         if (as !== null) {
+            if (!as.can('hosts:write')) {
+                throw fail.FORBIDDEN({ permission: 'hosts:write' });
+            }
             return this.#options.call(
                 as,
                 (permission) => as.can(permission) && (permission !== 'hosts:unsafe' || covered),

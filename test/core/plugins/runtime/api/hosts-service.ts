@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../../../support/engine/real.ts';
 import { startPanel, type TestPanel } from '../../../../support/panel/panel.ts';
 import { selfSigned } from '../../../../support/servers/self-signed.ts';
 import { startUpstream, type TestUpstream } from '../../../../support/servers/upstream.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -318,6 +318,31 @@ describe('ctx.hosts', () => {
                 )
             ).answer.applied
         ).to.be.true();
+    });
+
+    it('changes no host for an actor who may use the plugin, but may not change hosts', async () => {
+        const role = await panel.client.post('/api/users/roles', {
+            name: 'puller',
+            permissions: ['puppet-own:write']
+        });
+        expect(role.status).to.equal(201);
+        const as_ = { token: await panel.tokenOf('puller'), actor: true };
+        const {
+            answer: { host }
+        } = await as('own', 'hosts.create', { host: { domain: name(), upstream: upstream.address } });
+        const hosts = await count();
+        for (const [door, input] of [
+            ['hosts.create', { host: { domain: name(), upstream: upstream.address } }],
+            ['hosts.update', { id: host.id, change: { maintenance: true } }],
+            ['hosts.remove', { id: host.id }]
+        ] as const) {
+            expect((await as('own', door, input, as_)).failure, door).to.include({
+                code: 40300,
+                data: { permission: 'hosts:write' }
+            });
+        }
+        expect(await count()).to.equal(hosts);
+        expect((await panel.client.get(`/api/hosts/${host.id}`)).data.version).to.equal(1);
     });
 
     it('counts the requests under way at each upstream', async () => {
