@@ -7,11 +7,11 @@ import * as Lab from '@hapi/lab';
 
 import { ZoneUpdater } from '../../core/src/features/dns-providers/rfc2136/rfc2136.ts';
 import { systemClock } from '../../core/src/platform/clock.ts';
-import { until } from '../support/engine/real.ts';
 import { startPanel, type TestPanel } from '../support/panel/panel.ts';
 import { type Bind, noBind, startBind } from '../support/servers/bind.ts';
 import { type Pebble, startPebble } from '../support/servers/pebble.ts';
 import { itUnless } from '../support/skip.ts';
+import { until } from '../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, before, after, afterEach } = lab;

@@ -11,9 +11,10 @@ import * as Lab from '@hapi/lab';
 import { usualRetryMs } from '../../core/src/features/notifications/delivery/dispatcher.ts';
 import { usualPorts } from '../../core/src/features/notifications/delivery/email.ts';
 import { newSecret } from '../../core/src/features/notifications/delivery/webhook.ts';
-import { type Notifying, openNotifying, until } from '../support/core/notifying.ts';
+import { type Notifying, openNotifying } from '../support/core/notifying.ts';
 import { callOf, person } from '../support/core/store.ts';
 import { freePort } from '../support/ports.ts';
+import { until } from '../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -9,9 +9,9 @@ import * as Lab from '@hapi/lab';
 
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import { blocksOf, readPage, root, rowsOf } from '../support/docs/markdown.ts';
-import { until } from '../support/engine/real.ts';
 import { commandOf } from '../support/panel/process.ts';
 import { freePort } from '../support/ports.ts';
+import { until } from '../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -7,7 +7,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../support/engine/real.ts';
 import type { Answer } from '../support/panel/client.ts';
 import { adminPassword, startPanel, type TestPanel } from '../support/panel/panel.ts';
 import {
@@ -19,6 +18,7 @@ import {
 import { ended } from '../support/plugins/panel.ts';
 import { versionedPackage } from '../support/plugins/versioned.ts';
 import { packageArchive } from '../support/registry/archive.ts';
+import { until } from '../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

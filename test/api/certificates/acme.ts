@@ -6,11 +6,11 @@ import { connect } from 'node:tls';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../support/engine/real.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { type Bind, noBind, startBind } from '../../support/servers/bind.ts';
 import { type Pebble, startPebble } from '../../support/servers/pebble.ts';
 import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, before, after, afterEach } = lab;

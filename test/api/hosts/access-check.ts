@@ -4,9 +4,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
-import { until } from '../../support/engine/real.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { startUpstream, type TestUpstream } from '../../support/servers/upstream.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../support/engine/real.ts';
 import type { Answer } from '../../support/panel/client.ts';
 import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/panel/consumer.ts';
 import { startFastcgi, type TestResponder } from '../../support/servers/fastcgi.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';
 import { received, startUpstream, type TestUpstream } from '../../support/servers/upstream.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

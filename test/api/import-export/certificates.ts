@@ -12,13 +12,13 @@ import {
     type Sealed,
     type SecretMap
 } from '../../../core/src/features/import-export/document/vault.ts';
-import { until } from '../../support/engine/real.ts';
 import type { Answer } from '../../support/panel/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { type Bind, noBind, startBind } from '../../support/servers/bind.ts';
 import { type Pebble, startPebble } from '../../support/servers/pebble.ts';
 import { type Pair, selfSigned } from '../../support/servers/self-signed.ts';
 import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

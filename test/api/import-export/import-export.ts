@@ -8,11 +8,11 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { codeOf } from '../../support/core/entrance.ts';
-import { until } from '../../support/engine/real.ts';
 import type { Answer } from '../../support/panel/client.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';
 import { startUpstream, type TestUpstream } from '../../support/servers/upstream.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -4,7 +4,6 @@ import * as Lab from '@hapi/lab';
 
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
 import { type ContractCheck, contractCheck } from '../../support/api/contract.ts';
-import { until } from '../../support/engine/real.ts';
 import type { Answer } from '../../support/panel/client.ts';
 import { faultsOf, outcome, startConsumer } from '../../support/panel/consumer.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
@@ -18,6 +17,7 @@ import { ended } from '../../support/plugins/panel.ts';
 import { publishVersion, versionedPackage } from '../../support/plugins/versioned.ts';
 import { packageArchive } from '../../support/registry/archive.ts';
 import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

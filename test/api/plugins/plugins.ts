@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../support/engine/real.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import {
     createPluginFolder,
@@ -12,6 +11,7 @@ import {
     type PluginFolder,
     pluginModule
 } from '../../support/plugins/folder.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

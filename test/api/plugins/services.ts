@@ -5,10 +5,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { identify, isAlive } from '../../../core/src/platform/process-identity.ts';
-import { until } from '../../support/core/notifying.ts';
 import { ServicesRig } from '../../support/machine/services.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugins/folder.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -15,6 +15,7 @@ import { type Ended, ended, hashesOf } from '../../support/plugins/panel.ts';
 import { publishVersion, versionedPackage, type VersionOptions } from '../../support/plugins/versioned.ts';
 import { pluginPackage } from '../../support/registry/packages.ts';
 import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;
@@ -117,16 +118,6 @@ function startTraffic(): Traffic {
     };
     return traffic;
 }
-
-const until = async (reached: () => boolean | Promise<boolean>): Promise<void> => {
-    for (let turns = 0; turns < 1_000; turns += 1) {
-        if (await reached()) {
-            return;
-        }
-        await wait(10);
-    }
-    throw new Error('It did not come to pass');
-};
 
 describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
     const published = new Set<string>();

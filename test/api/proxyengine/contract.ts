@@ -4,10 +4,10 @@ import { request } from 'node:http';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../support/engine/real.ts';
 import type { Answer } from '../../support/panel/client.ts';
 import { type Consumer, outcome, startConsumer } from '../../support/panel/consumer.ts';
 import { startUpstream, type TestUpstream } from '../../support/servers/upstream.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -9,10 +9,11 @@ import { notificationRoutes } from '../../../core/src/features/notifications/rou
 import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
 import { createHttpServer } from '../../../core/src/server/http/server.ts';
 import { caller, createTestPorts, type TestPorts } from '../../support/core/http-ports.ts';
-import { type Notifying, openNotifying, until } from '../../support/core/notifying.ts';
+import { type Notifying, openNotifying } from '../../support/core/notifying.ts';
 import { type Answer, Client } from '../../support/panel/client.ts';
 import { openMailServer } from '../../support/servers/mail.ts';
 import { openReceiver, type Receiver, verifies } from '../../support/servers/webhooks.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../support/engine/real.ts';
 import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/panel/consumer.ts';
 import { createPanelProcess } from '../../support/panel/process.ts';
 import { freePort } from '../../support/ports.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

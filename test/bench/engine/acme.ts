@@ -1,11 +1,11 @@
-/** How long a wildcard takes from the request until it is served, with a real CA, a real name server and a real engine. */
+/** Measures the time from the order of a wildcard certificate until the engine serves it, with a real CA, name server and engine. */
 import { connect } from 'node:tls';
 
-import { until } from '../../support/engine/real.ts';
 import { startPanel } from '../../support/panel/panel.ts';
 import { noBind, startBind } from '../../support/servers/bind.ts';
 import { startPebble } from '../../support/servers/pebble.ts';
 import { median, type Report } from '../report.ts';
+import { until } from '../../support/until.ts';
 
 const rounds = 10;
 

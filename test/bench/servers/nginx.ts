@@ -1,28 +1,28 @@
-/** nginx: the upstream behind every proxy, and the peer that keeps a file for each host. */
+/** nginx: as the upstream behind every proxy, and as a proxy with a file for each host, to compare with. */
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { until } from '../../support/engine/real.ts';
 import { freePort } from '../../support/ports.ts';
+import { until } from '../../support/until.ts';
 
 const run = promisify(execFile);
 
 export interface Nginx {
     readonly port: number;
     readonly address: string;
-    /** Of the master. */
+    /** Process id of the master. */
     readonly pid: number;
     /** Writes a host's file. */
     write(id: number, mark: string): void;
-    /** Tests the configuration and reloads it, as everybody does. */
+    /** Tests the configuration and reloads it, as admins do. */
     reload(): Promise<void>;
     close(): Promise<void>;
 }
 
-/** @param hosts - a file for each, with the answers of its own; 0: every name is answered `ok` */
+/** Starts nginx. @param hosts - number of hosts, each with a file and an answer of its own; 0: every name is answered `ok` */
 export async function startNginx(hosts: number, name: (id: number) => string): Promise<Nginx> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-nginx-'));
     const port = await freePort();

@@ -5,8 +5,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { createFaultyEngine, type FaultyEngine } from '../../support/engine/faulty.ts';
-import { until } from '../../support/engine/real.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

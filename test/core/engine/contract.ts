@@ -8,7 +8,7 @@ import {
     EngineRejected,
     EngineUnavailable
 } from '../../../core/src/engine/port.ts';
-import { until } from '../../support/engine/real.ts';
+import { until } from '../../support/until.ts';
 
 /** One engine to hold against the port's contract. */
 export interface ContractSubject {

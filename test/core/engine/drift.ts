@@ -5,8 +5,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { EngineOptions } from '../../../core/src/engine/service.ts';
-import { until } from '../../support/engine/real.ts';
 import { creates, realRig, type Rig } from '../../support/engine/rig.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, describe, it } = lab;

@@ -10,10 +10,10 @@ import * as Lab from '@hapi/lab';
 
 import { CaddyDriver } from '../../../core/src/engine/caddy/caddy.ts';
 import { engineHome } from '../../../core/src/engine/files/home.ts';
-import { until } from '../../support/engine/real.ts';
 import { Client } from '../../support/panel/client.ts';
 import { freePort } from '../../support/ports.ts';
 import { startUpstream } from '../../support/servers/upstream.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -2,8 +2,8 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../support/engine/real.ts';
 import { creates, realRig, type Rig, updates } from '../../support/engine/rig.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -17,7 +17,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { readLog } from '../../../core/src/platform/log-file.ts';
-import { until } from '../../support/engine/real.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

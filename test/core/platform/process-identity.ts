@@ -5,7 +5,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { identify, isAlive, startOf } from '../../../core/src/platform/process-identity.ts';
-import { until } from '../../support/engine/real.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;

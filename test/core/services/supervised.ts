@@ -12,11 +12,11 @@ import { ServiceNotReloadable, ServiceUnknown, StorageFull } from '../../../core
 import { OutputLog } from '../../../core/src/services/supervisor/output-log.ts';
 import { Run } from '../../../core/src/services/supervisor/run.ts';
 import { Store } from '../../../core/src/services/supervisor/store.ts';
-import { until } from '../../support/core/notifying.ts';
 import { groupsMissing } from '../../support/machine/control-groups.ts';
 import { outputOf, ServicesRig, shell, statusOf } from '../../support/machine/services.ts';
 import { mountSmallDisk, noSmallDisk } from '../../support/machine/small-disk.ts';
 import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

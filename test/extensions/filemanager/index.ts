@@ -6,7 +6,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { Body, TestAnswer } from '@portico/testing';
 
-import { base, createFilesRig, type FilesRig, rootPath, until } from './rig.ts';
+import { until } from '../../support/until.ts';
+import { base, createFilesRig, type FilesRig, rootPath } from './rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -235,7 +236,7 @@ describe('filemanager over HTTP', () => {
         const isOpen = (): boolean => files.host.held().some(({ kind }) => kind === 'file');
         const dying = (async function* () {
             yield Buffer.from('half');
-            await until('the file to be open', isOpen);
+            await until(isOpen, 'the file to be open');
             throw new Error('the writer dies');
         })();
         await expect(
@@ -244,7 +245,7 @@ describe('filemanager over HTTP', () => {
                 'content-length': '1000'
             })
         ).to.reject();
-        await until('the file to be closed', () => !isOpen());
+        await until(() => !isOpen(), 'the file to be closed');
         expect(readFileSync(join(folder, 'a.txt'), 'utf8')).to.equal('new');
         expect(
             (await ask('operator', 'GET', `${base}/search?root=main&q=*`)).data.map(
@@ -278,7 +279,7 @@ function dyingAfter(bytes: Uint8Array, offset: () => Promise<number>): ReadableS
     return ReadableStream.from(
         (async function* () {
             yield bytes;
-            await until('the first bytes', async () => (await offset()) >= bytes.byteLength);
+            await until(async () => (await offset()) >= bytes.byteLength, 'the first bytes');
             throw new Error('the client dies');
         })()
     );

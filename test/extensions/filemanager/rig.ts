@@ -1,7 +1,6 @@
 /** The file manager in the test kit, with a root `main` on the machine of the test. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 
 import {
     type Body,
@@ -13,6 +12,7 @@ import {
 } from '@portico/testing';
 
 import definition from '../../../extensions/filemanager/src/index.ts';
+import { until } from '../../support/until.ts';
 
 export const base = '/api/plugins/filemanager';
 
@@ -169,7 +169,7 @@ export class FilesRig {
     async held(): Promise<readonly { readonly kind: string; readonly name: string }[]> {
         const held = (): ReturnType<TestHost['held']> =>
             this.host.held().filter(({ kind }) => !this.#idle.has(kind));
-        await until('everything to be closed', () => held().length === 0).catch(() => undefined);
+        await until(() => held().length === 0, 'everything to be closed').catch(() => undefined);
         return held();
     }
 
@@ -204,17 +204,6 @@ export async function createFilesRig({
     host.programs.real('bash');
     await host.setSettings({ roots: [{ name: 'main', path: rootPath, roles }], ...settings });
     return rig;
-}
-
-/** Looks again and again until something is so. */
-export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-    const end = performance.now() + 10_000;
-    while (!(await look())) {
-        if (performance.now() > end) {
-            throw new Error(`Waited in vain for ${what}`);
-        }
-        await wait(5);
-    }
 }
 
 function bodyOf(body: Ask['body']): Body {

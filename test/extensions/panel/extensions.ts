@@ -8,11 +8,11 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
 
-import { until } from '../../support/engine/real.ts';
 import type { Answer, CallOptions } from '../../support/panel/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugins/folder.ts';
 import { openReceiver, type Receiver } from '../../support/servers/webhooks.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

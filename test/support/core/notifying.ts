@@ -67,16 +67,6 @@ export async function openNotifying(options: Partial<NotificationsOptions> = {})
     };
 }
 
-/** Polls until something holds, for ten seconds at most. */
-export async function until(holds: () => boolean | Promise<boolean>, what = holds.toString()): Promise<void> {
-    for (const end = Date.now() + 10_000; !(await holds());) {
-        if (Date.now() > end) {
-            throw new Error(`Not within 10 s: ${what}`);
-        }
-        await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-}
-
 /** `folder`, and whether to die before the first attempt or to go on until somebody else kills. */
 async function main([folder = '', when = '']: readonly string[]): Promise<void> {
     const log = createLog({ level: 'silent' });

@@ -19,6 +19,7 @@ import {
 import type { EngineSettings } from '../../../core/src/engine/site.ts';
 import { drainMs } from '../../../core/src/engine/sync/served-state.ts';
 import { freePort } from '../ports.ts';
+import { until } from '../until.ts';
 
 export interface Reply {
     readonly status: number;
@@ -210,32 +211,6 @@ export const startCaddy = async (
             rmSync(folder, { recursive: true, force: true });
         }
     };
-};
-
-/** Polls until it is so; an error counts as not yet. @throws Error after `ms` */
-export const until = async (
-    test: () => Promise<boolean> | boolean,
-    what: string,
-    ms = 10_000
-): Promise<void> => {
-    const end = Date.now() + ms;
-    for (;;) {
-        try {
-            if (await test()) {
-                return;
-            }
-        } catch (error) {
-            if (Date.now() > end) {
-                throw new Error(`waited too long until ${what}`, { cause: error });
-            }
-        }
-
-        if (Date.now() > end) {
-            throw new Error(`waited too long until ${what}`);
-        }
-
-        await wait(10);
-    }
 };
 
 const send = (options: RequestOptions, body: string | Buffer | undefined, https: boolean): Promise<Reply> =>

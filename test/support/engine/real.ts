@@ -1,7 +1,6 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 
 import { CaddyDriver, type CaddyDriverOptions } from '../../../core/src/engine/caddy/caddy.ts';
 import { adminConfig, type EngineFolders, engineHome } from '../../../core/src/engine/files/home.ts';
@@ -95,30 +94,6 @@ export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, belo
             }
         }
     };
-};
-
-/** Waits until `probe` gives something else than null, false or an error; throws what it last got after the limit. */
-export const until = async <Value>(
-    probe: () => Promise<Value | null | false> | Value | null | false,
-    what: string,
-    limitMs = 20_000
-): Promise<Value> => {
-    const end = performance.now() + limitMs;
-    let last: unknown = null;
-    while (performance.now() < end) {
-        try {
-            const value = await probe();
-            if (value !== null && value !== false) {
-                return value;
-            }
-        } catch (error) {
-            last = error;
-        }
-
-        await wait(20);
-    }
-
-    throw new Error(`${what}: not within ${limitMs} ms`, { cause: last });
 };
 
 /** The body that a port answers with, on a new connection. */

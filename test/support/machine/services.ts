@@ -12,7 +12,7 @@ import type {
 } from '../../../core/src/services/port.ts';
 import { SupervisedServices } from '../../../core/src/services/supervised.ts';
 import { Connection } from '../../../core/src/services/supervisor/connection.ts';
-import { until } from '../core/notifying.ts';
+import { until } from '../until.ts';
 
 /** Supervised services as one panel after the other sees them. */
 export class ServicesRig {

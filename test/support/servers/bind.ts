@@ -12,8 +12,8 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { until } from '../engine/real.ts';
 import { freePort } from '../ports.ts';
+import { until } from '../until.ts';
 
 export interface Bind {
     readonly address: string;

@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { until } from '../engine/real.ts';
 import { freePort } from '../ports.ts';
+import { until } from '../until.ts';
 import { selfSigned } from './self-signed.ts';
 
 export interface Pebble {

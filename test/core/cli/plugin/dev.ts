@@ -16,8 +16,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { root as repository } from '../../../support/docs/markdown.ts';
-import { until } from '../../../support/engine/real.ts';
 import { environmentOf, shim } from '../../../support/panel/console.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

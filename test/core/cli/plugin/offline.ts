@@ -19,7 +19,6 @@ import { openStorage } from '../../../../core/src/composition/storage.ts';
 import { KeptPlugins } from '../../../../core/src/features/import-export/plugins/kept.ts';
 import { systemClock } from '../../../../core/src/platform/clock.ts';
 import { createKeyring } from '../../../../core/src/platform/keyring.ts';
-import { until } from '../../../support/engine/real.ts';
 import {
     auditOf,
     contentOf,
@@ -42,6 +41,7 @@ import { publishVersion, versionedPackage } from '../../../support/plugins/versi
 import { packageArchive } from '../../../support/registry/archive.ts';
 import { pluginPackage } from '../../../support/registry/packages.ts';
 import { type NpmRegistry, startNpmRegistry } from '../../../support/servers/npm-registry.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

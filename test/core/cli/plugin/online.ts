@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../../support/engine/real.ts';
 import {
     auditOf,
     environmentOf,
@@ -27,6 +26,7 @@ import {
 import { publishVersion, versionedPackage } from '../../../support/plugins/versioned.ts';
 import { packageArchive } from '../../../support/registry/archive.ts';
 import { type NpmRegistry, startNpmRegistry } from '../../../support/servers/npm-registry.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

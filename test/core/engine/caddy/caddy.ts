@@ -23,9 +23,10 @@ import * as Lab from '@hapi/lab';
 import { engineHome, prepareHome } from '../../../../core/src/engine/files/home.ts';
 import { EngineRejected, EngineUnavailable } from '../../../../core/src/engine/port.ts';
 import { identify, isAlive } from '../../../../core/src/platform/process-identity.ts';
-import { answerOf, createRealEngine, type RealEngine, until } from '../../../support/engine/real.ts';
+import { answerOf, createRealEngine, type RealEngine } from '../../../support/engine/real.ts';
 import { freePort } from '../../../support/ports.ts';
 import { itUnless } from '../../../support/skip.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -6,7 +6,7 @@ import {
     Supervisor,
     type SupervisorTiming
 } from '../../../../core/src/engine/caddy/supervisor.ts';
-import { until } from '../../../support/engine/real.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;

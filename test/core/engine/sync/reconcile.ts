@@ -7,7 +7,6 @@ import * as Lab from '@hapi/lab';
 
 import { SiteTable } from '../../../../core/src/engine/files/table/table.ts';
 import { callOf, person } from '../../../support/core/store.ts';
-import { until } from '../../../support/engine/real.ts';
 import {
     creates,
     type FaultyRig,
@@ -18,6 +17,7 @@ import {
     updates
 } from '../../../support/engine/rig.ts';
 import { startUpstream, type TestUpstream } from '../../../support/servers/upstream.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

@@ -2,8 +2,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { SiteTable } from '../../../../core/src/engine/files/table/table.ts';
-import { until } from '../../../support/engine/real.ts';
 import { creates, type FaultyRig, faultyRig, removes, updates } from '../../../support/engine/rig.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -3,11 +3,11 @@ import { readdirSync } from 'node:fs';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../../support/engine/real.ts';
 import { createPanelProcess, type PanelProcess } from '../../../support/panel/process.ts';
 import { type Bind, noBind, startBind } from '../../../support/servers/bind.ts';
 import { type Pebble, startPebble } from '../../../support/servers/pebble.ts';
 import { itUnless } from '../../../support/skip.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, before, after } = lab;

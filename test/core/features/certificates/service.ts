@@ -19,8 +19,8 @@ import { type CertificateView, certificateView } from '../../../../core/src/feat
 import { DatabaseCertificateStore } from '../../../../core/src/features/certificates/store.ts';
 import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/core/hosts.ts';
 import { callOf, person } from '../../../support/core/store.ts';
-import { until } from '../../../support/engine/real.ts';
 import { type Pair, selfSigned } from '../../../support/servers/self-signed.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, beforeEach, after, afterEach } = lab;

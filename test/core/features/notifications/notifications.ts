@@ -8,9 +8,10 @@ import * as Lab from '@hapi/lab';
 import type { Payload } from '../../../../core/src/features/notifications/delivery/message.ts';
 import type { NotificationsOptions } from '../../../../core/src/features/notifications/notifications.ts';
 import type { ChannelView, DeliveryView } from '../../../../core/src/features/notifications/schema.ts';
-import { type Notifying, openNotifying, until } from '../../../support/core/notifying.ts';
+import { type Notifying, openNotifying } from '../../../support/core/notifying.ts';
 import { callOf, handClock, person } from '../../../support/core/store.ts';
 import { openReceiver, type Received, type Receiver, verifies } from '../../../support/servers/webhooks.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -39,7 +40,7 @@ const channel = async (more: Record<string, unknown> = {}): Promise<ChannelView>
     ).data;
 const deliveries = (id: number, more: object = {}): readonly DeliveryView[] =>
     rig.notifications.deliveries.list(id, { limit: 500, ...more }).data;
-const settled = (id: number, count = 1): Promise<void> =>
+const settled = (id: number, count = 1): Promise<true> =>
     until(() => deliveries(id).filter(({ state }) => state !== 'pending').length === count);
 
 async function open(options: Partial<NotificationsOptions> = {}): Promise<void> {

@@ -16,6 +16,7 @@ import * as Lab from '@hapi/lab';
 import { Outbound, OutboundFailure } from '../../../../core/src/platform/outbound/client.ts';
 import { type NameServer, openNameServer } from '../../../support/servers/dns.ts';
 import { selfSigned } from '../../../support/servers/self-signed.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;
@@ -45,13 +46,6 @@ async function listen<S extends TcpServer>(created: S, host = good, at = 0): Pro
 
 function portOf(listener: TcpServer): number {
     return (listener.address() as AddressInfo).port;
-}
-
-async function until(holds: () => boolean): Promise<void> {
-    for (const deadline = Date.now() + 5_000; !holds();) {
-        expect(Date.now()).to.be.below(deadline);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-    }
 }
 
 async function failure(work: Promise<unknown>): Promise<OutboundFailure> {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../../support/engine/real.ts';
 import type { Client } from '../../../support/panel/client.ts';
 import { createPanelProcess, type PanelProcess } from '../../../support/panel/process.ts';
 import {
@@ -13,6 +12,7 @@ import {
     type PluginFolder,
     pluginModule
 } from '../../../support/plugins/folder.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

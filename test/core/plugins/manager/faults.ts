@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../../support/engine/real.ts';
 import { startPanel, type TestPanel } from '../../../support/panel/panel.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

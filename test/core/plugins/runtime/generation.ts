@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -12,6 +11,7 @@ import { defineEntity, p } from '@portico/sdk/db';
 import { GenerationFault } from '../../../../core/src/plugins/runtime/generation.ts';
 import { caller } from '../../../support/core/http-ports.ts';
 import { createPluginRig, type PluginRig } from '../../../support/plugins/host.ts';
+import { until } from '../../../support/until.ts';
 
 declare module '@portico/sdk' {
     interface Hooks {
@@ -30,16 +30,6 @@ const rows = defineEntity({
 const migration = { name: '1', up: ['create table probe_rows (id integer primary key, n integer not null)'] };
 
 let rig: PluginRig;
-
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-    for (let tries = 0; tries < 400; tries += 1) {
-        if (await what()) {
-            return;
-        }
-        await wait(10);
-    }
-    throw new Error('It did not happen within 4 s');
-}
 
 /** A context of a plugin that runs. */
 async function contextOf(

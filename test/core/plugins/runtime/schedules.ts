@@ -10,7 +10,7 @@ import { type Database, openDatabase } from '../../../../core/src/platform/datab
 import { pluginHostEntities, pluginHostMigrations } from '../../../../core/src/plugins/runtime/entities.ts';
 import { Schedules, systemAlarm } from '../../../../core/src/plugins/runtime/schedules.ts';
 import { createTestPorts, type TestPorts } from '../../../support/core/http-ports.ts';
-import { until } from '../../../support/engine/real.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -13,6 +13,7 @@ import { createGateway, type Gateway } from '../../../../core/src/server/gateway
 import { json, type Route, socket, stream, upload } from '../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../core/src/server/http/server.ts';
 import { createTestPorts, type TestPorts } from '../../../support/core/http-ports.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -173,17 +174,6 @@ async function open(waiting: Partial<GateLimits> = {}): Promise<void> {
     gateway = await createGateway({ core, log: ports.log, drainMs: 2_000, waiting });
     ({ port } = await gateway.listen('127.0.0.1', 0));
 }
-
-/** Until so many wait or are inside: nothing else tells. */
-const until = async (reached: () => boolean | Promise<boolean>): Promise<void> => {
-    for (let turns = 0; turns < 2_000; turns += 1) {
-        if (await reached()) {
-            return;
-        }
-        await wait(5);
-    }
-    throw new Error('It did not come to pass');
-};
 
 describe('Gateway: park', { timeout: 30_000 }, () => {
     beforeEach(async () => {

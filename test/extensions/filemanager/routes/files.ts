@@ -14,7 +14,8 @@ import {
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createFilesRig, type FilesRig, rootPath, until } from '../rig.ts';
+import { until } from '../../../support/until.ts';
+import { createFilesRig, type FilesRig, rootPath } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -204,17 +205,18 @@ describe('PUT /api/plugins/filemanager/content', () => {
         refusals.length = 0;
         const cutBody = async function* (breaks: boolean): AsyncGenerator<Uint8Array> {
             yield Buffer.from('sho');
-            await until('the first bytes', () =>
-                readdirSync(files.folder).some((name) => name.startsWith('.portico-'))
+            await until(
+                () => readdirSync(files.folder).some((name) => name.startsWith('.portico-')),
+                'the first bytes'
             );
             if (breaks) {
                 throw new Error('the connection broke');
             }
         };
         await expect(files.put('whole.txt', cutBody(false), { length: 100 })).to.reject();
-        await until('the end of the short body', () => refusals.length === 1);
+        await until(() => refusals.length === 1, 'the end of the short body');
         await expect(files.put('whole.txt', cutBody(true))).to.reject();
-        await until('the end of the broken body', () => refusals.length === 2);
+        await until(() => refusals.length === 2, 'the end of the broken body');
         expect(refusals.map(({ code, reason }) => [code, reason])).to.equal([
             [40050, 'PARTIAL_BODY'],
             [40050, 'PARTIAL_BODY']
@@ -245,8 +247,9 @@ describe('PUT /api/plugins/filemanager/content', () => {
                 yield Buffer.from('end');
             })()
         );
-        await until('the first bytes', () =>
-            readdirSync(files.folder).some((name) => name.startsWith('.portico-'))
+        await until(
+            () => readdirSync(files.folder).some((name) => name.startsWith('.portico-')),
+            'the first bytes'
         );
         // The journal as a kill leaves it: the request can no longer clean up, neither its row nor its file.
         files.host.faults.fail('db.write');

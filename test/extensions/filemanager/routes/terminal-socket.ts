@@ -4,7 +4,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { TestSocket } from '@portico/testing';
 
-import { createFilesRig, type FilesRig, until } from '../rig.ts';
+import { until } from '../../../support/until.ts';
+import { createFilesRig, type FilesRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -43,7 +44,7 @@ class Window {
     async ask(line: string, shown: RegExp): Promise<RegExpExecArray> {
         const from = this.text.length;
         this.socket.send(Buffer.from(`${line}\n`));
-        await until(String(shown), () => shown.test(this.text.slice(from)));
+        await until(() => shown.test(this.text.slice(from)), String(shown));
         return shown.exec(this.text.slice(from)) as RegExpExecArray;
     }
 }
@@ -75,7 +76,7 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
         shell.socket.send(Buffer.from('exit 9\n'));
         expect(await shell.closed).to.equal(1000);
         expect(shell.last).to.equal({ exitCode: 9 });
-        await until('the end of the shells', isEnded);
+        await until(isEnded, 'the end of the shells');
     });
 
     it('asks for a fresh session, and takes a ticket once', async () => {
@@ -97,8 +98,8 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
             const shell = await window();
             const [, pid = ''] = await shell.ask('sleep 600 & echo job $! of $$', /job (\d+) of (\d+)/);
             leave(shell);
-            await until('the end of the job', () => !isAlive(Number(pid)));
-            await until('the end of the shells', isEnded);
+            await until(() => !isAlive(Number(pid)), 'the end of the job');
+            await until(isEnded, 'the end of the shells');
         }
         expect(
             files.host.audit
@@ -125,9 +126,9 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
                 })
             );
         }
-        await until('the end of the shells', isEnded);
+        await until(isEnded, 'the end of the shells');
         // The connections of the client's own pool may be a few more.
-        await until('as few files as before', () => open()[0] <= handles + 8 && open()[1] <= lines);
+        await until(() => open()[0] <= handles + 8 && open()[1] <= lines, 'as few files as before');
     });
 
     it('closes every window with the plugin', async () => {
@@ -138,6 +139,6 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
         const { leaked } = await files.host.stop();
         expect(leaked).to.equal([]);
         await Promise.all(shells.map(({ closed }) => closed));
-        await until('the end of all shells', () => pids.every((pid) => !isAlive(pid)));
+        await until(() => pids.every((pid) => !isAlive(pid)), 'the end of all shells');
     });
 });

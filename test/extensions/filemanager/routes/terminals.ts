@@ -6,7 +6,8 @@ import type { TestSocket } from '@portico/testing';
 
 import { settings } from '../../../../extensions/filemanager/src/settings.ts';
 import type { Child, SpawnOptions } from '../../../../sdk/src/index.ts';
-import { base, createFilesRig, type FilesRig, type FilesRigOptions, until } from '../rig.ts';
+import { until } from '../../../support/until.ts';
+import { base, createFilesRig, type FilesRig, type FilesRigOptions } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;
@@ -120,9 +121,9 @@ describe('POST /api/plugins/filemanager/terminals', () => {
         first.send(Buffer.from('hello'));
         first.send('{"columns":120,"rows":40}');
         expect(await textOf(first)).to.equal('hello');
-        await until('the new size', () => notes.includes('resize 120x40'));
+        await until(() => notes.includes('resize 120x40'), 'the new size');
         first.close();
-        await until('the end of the shell', () => notes.length === 6);
+        await until(() => notes.length === 6, 'the end of the shell');
         expect(notes).to.equal([
             'start -c exit 0 80x24 www-data xterm-256color',
             'disposed',
@@ -139,7 +140,7 @@ describe('POST /api/plugins/filemanager/terminals', () => {
                     (action === 'stop' || action === 'start')
             ).length;
         // One of the ticket, two of the socket.
-        await until('the entries of the socket', () => audited() === 3);
+        await until(() => audited() === 3, 'the entries of the socket');
         const again = await open();
         again.send(Buffer.from('exit'));
         expect(await textOf(again)).to.equal('{"exitCode":7}');
@@ -160,7 +161,7 @@ describe('POST /api/plugins/filemanager/terminals', () => {
         expect((await files.post('/terminals', {})).reason).to.equal('TOO_MANY_TERMINALS');
         first.send('{"columns":1,"rows":1}');
         first.close();
-        await until('the end of the shell', async () => (await files.post('/terminals', {})).status === 200);
+        await until(async () => (await files.post('/terminals', {})).status === 200, 'the end of the shell');
         expect((await files.post('/terminals', { columns: 0 })).code).to.equal(40001);
     });
 });
@@ -187,7 +188,7 @@ describe('@portico/plugin-filemanager', () => {
             expect(leaked).to.equal([]);
         }
         // The client's connections end a little later.
-        await until('as few resources as before', () => open() <= before);
+        await until(() => open() <= before, 'as few resources as before');
         await files.host.start();
     });
 

@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createFilesRig, type FilesRig, rootPath, until } from '../rig.ts';
+import { until } from '../../../support/until.ts';
+import { createFilesRig, type FilesRig, rootPath } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -92,7 +93,7 @@ describe('POST /api/plugins/filemanager/uploads', () => {
             headers: chunk(0),
             body: (async function* () {
                 yield Buffer.from('some');
-                await until('the first bytes', async () => (await offsetOf(upload)) === '4');
+                await until(async () => (await offsetOf(upload)) === '4', 'the first bytes');
                 throw new Error('the connection broke');
             })()
         });

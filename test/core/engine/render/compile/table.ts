@@ -4,9 +4,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
 
-import { startCaddy, type TestCaddy, until } from '../../../../support/engine/caddy.ts';
+import { startCaddy, type TestCaddy } from '../../../../support/engine/caddy.ts';
 import { testSite } from '../../../../support/engine/site.ts';
 import { received, startUpstream, type TestUpstream } from '../../../../support/servers/upstream.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -9,10 +9,11 @@ import * as Lab from '@hapi/lab';
 
 import { permissionPath } from '../../../../../core/src/engine/render/compile/dispatch.ts';
 import type { Site, SiteCertificate } from '../../../../../core/src/engine/site.ts';
-import { startCaddy, type TestCaddy, until } from '../../../../support/engine/caddy.ts';
+import { startCaddy, type TestCaddy } from '../../../../support/engine/caddy.ts';
 import { testSite } from '../../../../support/engine/site.ts';
 import { selfSigned } from '../../../../support/servers/self-signed.ts';
 import { received, startUpstream, type TestUpstream } from '../../../../support/servers/upstream.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

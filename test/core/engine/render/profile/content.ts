@@ -5,9 +5,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { Site } from '../../../../../core/src/engine/site.ts';
-import { type Ask, type Reply, startCaddy, type TestCaddy, until } from '../../../../support/engine/caddy.ts';
+import { type Ask, type Reply, startCaddy, type TestCaddy } from '../../../../support/engine/caddy.ts';
 import { testSite } from '../../../../support/engine/site.ts';
 import { startFastcgi, type TestResponder } from '../../../../support/servers/fastcgi.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -1,11 +1,11 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { until } from '../../../../support/engine/real.ts';
 import type { Client } from '../../../../support/panel/client.ts';
 import { createPanelProcess } from '../../../../support/panel/process.ts';
 import { createPluginFolder } from '../../../../support/plugins/folder.ts';
 import { journalCapabilities, journalCode, setJournalFault } from '../../../../support/plugins/journal.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

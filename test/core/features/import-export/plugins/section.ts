@@ -4,7 +4,6 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { seal } from '../../../../../core/src/features/import-export/document/vault.ts';
-import { until } from '../../../../support/engine/real.ts';
 import type { Answer } from '../../../../support/panel/client.ts';
 import { startPanel, type TestPanel } from '../../../../support/panel/panel.ts';
 import {
@@ -22,6 +21,7 @@ import {
 import { type Ended, ended } from '../../../../support/plugins/panel.ts';
 import { pluginPackage } from '../../../../support/registry/packages.ts';
 import { type NpmRegistry, startNpmRegistry } from '../../../../support/servers/npm-registry.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after, afterEach } = lab;

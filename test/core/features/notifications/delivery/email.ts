@@ -13,8 +13,8 @@ import {
 import { compose, type Message } from '../../../../../core/src/features/notifications/delivery/message.ts';
 import type { Attempt } from '../../../../../core/src/features/notifications/delivery/sender.ts';
 import { Outbound } from '../../../../../core/src/platform/outbound/client.ts';
-import { until } from '../../../../support/core/notifying.ts';
 import { type MailServer, type MailServerOptions, openMailServer } from '../../../../support/servers/mail.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, describe, it } = lab;

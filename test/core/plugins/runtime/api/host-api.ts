@@ -12,6 +12,7 @@ import { type Context, definePlugin, type FailureError } from '@portico/sdk';
 import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
 import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -22,16 +23,6 @@ const itAsRoot = itUnless(
 
 let rig: PluginRig;
 let generation: Generation;
-
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-    for (let tries = 0; tries < 400; tries += 1) {
-        if (await what()) {
-            return;
-        }
-        await wait(10);
-    }
-    throw new Error('It did not happen within 4 s');
-}
 
 async function contextWith(
     capabilities: Capabilities,

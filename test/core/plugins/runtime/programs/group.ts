@@ -14,6 +14,7 @@ import { systemAlarm } from '../../../../../core/src/plugins/runtime/schedules.t
 import { groupsMissing } from '../../../../support/machine/control-groups.ts';
 import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, describe, it } = lab;
@@ -49,13 +50,6 @@ const groups = (): string[] =>
         .flatMap(({ folders }) => Object.values(folders))
         .flatMap((folder) => readdirSync(folder))
         .filter((name) => name.startsWith(`portico-${process.pid}-`));
-
-async function until(what: () => boolean): Promise<void> {
-    for (let tries = 0; tries < 800 && !what(); tries += 1) {
-        await wait(10);
-    }
-    expect(what()).to.be.true();
-}
 
 const textOf = (child: Child): Promise<string> => new Response(child.stdout).text();
 

@@ -4,8 +4,8 @@ import { type Context, definePlugin, isFailure } from '@portico/sdk';
 
 import { identify, isAlive } from '../../../../../core/src/platform/process-identity.ts';
 import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
-import { until } from '../../../../support/core/notifying.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../../../support/plugins/host.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

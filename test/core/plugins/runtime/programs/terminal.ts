@@ -8,6 +8,7 @@ import { type Child, type Context, definePlugin, type SpawnOptions } from '@port
 import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
 import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
+import { until } from '../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -19,16 +20,6 @@ const itAsRoot = itUnless(
 let rig: PluginRig;
 let generation: Generation;
 let granted: Capabilities;
-
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-    for (let tries = 0; tries < 800; tries += 1) {
-        if (await what()) {
-            return;
-        }
-        await wait(10);
-    }
-    throw new Error('It did not happen within 8 s');
-}
 
 async function contextWith(capabilities: Capabilities): Promise<Context> {
     let found: Context | null = null;
