@@ -32,7 +32,7 @@ const LAYERS = [
         name: 'core-plugin-runtime-entry',
         files: '^core/src/plugin-runtime\\.ts$',
         may: [
-            'core/src/(platform|server|composition|plugins|services|features/(tasks|users))/',
+            'core/src/(platform|server|composition|plugins|services|features/(tasks|users|hosts/(input|rules)))/',
             'registry/src/index\\.ts$'
         ],
         instead: 'This file only hands parts of the panel to the test kit: define nothing here.'

@@ -4,6 +4,10 @@
  */
 export { networkPort } from './composition/plugin-ports.ts';
 export { reservedNames } from './composition/reserved-names.ts';
+export { build } from './features/hosts/input/build.ts';
+export { Faults } from './features/hosts/input/normalise.ts';
+export { checkedBody } from './features/hosts/input/unchecked.ts';
+export { mayChange, refuse } from './features/hosts/rules/refusals.ts';
 export { taskEntities, taskMigrations } from './features/tasks/entities.ts';
 export { Tasks } from './features/tasks/tasks.ts';
 export { type fixedRoles, Permissions } from './features/users/roles/permissions.ts';
@@ -58,7 +62,7 @@ export {
     ServiceUnknown
 } from './services/port.ts';
 export { createGateway, type Gateway } from './server/gateway/gateway.ts';
-export { requireAccess } from './server/http/access.ts';
+export { requireAccess, requireFresh } from './server/http/access.ts';
 export { unknownPath } from './server/http/answer/unknown-path.ts';
 export { idempotencyEntities, idempotencyMigrations } from './server/http/idempotency/entities.ts';
 export { IdempotencyKeys } from './server/http/idempotency/idempotency.ts';

@@ -45,12 +45,16 @@ export async function createTestHost(
         );
     }
     const root = await mkdtemp(join(tmpdir(), 'portico-test-'));
-    const folders = (plugin.manifest.capabilities?.files ?? []).filter((each) => each.startsWith('/'));
-    for (const folder of ['', ...folders]) {
-        await mkdir(join(root, 'machine', folder), { recursive: true });
+    const machine = options.machine === 'real' ? '' : join(root, 'machine');
+    if (machine !== '') {
+        const folders = (plugin.manifest.capabilities?.files ?? []).filter((each) => each.startsWith('/'));
+        for (const folder of ['', ...folders]) {
+            await mkdir(join(machine, folder), { recursive: true });
+        }
     }
     const opened = await openPanel({
         root,
+        machine,
         package: plugin,
         now: Number(options.now ?? Date.now()),
         patienceMs: options.timing?.patienceMs ?? usualPatienceMs,
@@ -94,11 +98,11 @@ export class TestHost extends TestPanel implements AsyncDisposable {
     /** @internal */
     constructor(opened: OpenedPanel, code: PluginDefinition, options: TestHostOptions) {
         super(opened);
-        const { root, package: plugin } = opened.options;
+        const { root, machine, package: plugin } = opened.options;
         this.name = plugin.manifest.name;
         this.version = plugin.version;
         this.dataDir = join(root, 'data');
-        this.machine = join(root, 'machine');
+        this.machine = machine === '' ? '/' : machine;
         this.#package = plugin;
         this.#code = code;
         this.#options = options;
@@ -248,7 +252,8 @@ export class TestHost extends TestPanel implements AsyncDisposable {
     }
 
     async #begin(definition: PluginDefinition): Promise<void> {
-        const { name, version, dataDir, machine } = this;
+        const { name, version, dataDir } = this;
+        const { machine } = this.opened.options;
         const { boundary = 'copy', timing = {} } = this.#options;
         const runtime =
             boundary === 'copy'

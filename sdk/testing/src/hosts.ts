@@ -1,5 +1,14 @@
 /** The hosts and certificates of a test's panel, in memory. What a plugin may do with them, the panel's own code says. */
-import { type Call, type CertificatesPort, fail, type HostsPort } from '@portico/core/plugin-runtime';
+import {
+    build,
+    type Call,
+    type CertificatesPort,
+    checkedBody,
+    Faults,
+    type HostsPort,
+    mayChange,
+    refuse
+} from '@portico/core/plugin-runtime';
 import {
     type Certificate,
     type EngineAccount,
@@ -54,11 +63,8 @@ export class TestHosts {
     readonly hostsPort: HostsPort = {
         all: () => this.hosts,
         create: async (body, call, owner) => {
-            admit(call, body);
-            if (typeof body['domain'] !== 'string') {
-                throw errors.invalid([{ path: 'domain', message: 'domain is required' }]);
-            }
-            return reply.with(this.addHost({ ...body, domain: body['domain'], owner }), reload);
+            check(call, null, body);
+            return reply.with(this.addHost({ ...body, domain: String(body['domain']), owner }), reload);
         },
         update: async (id, change, call) => {
             const host = this.#current(id, call, change);
@@ -120,7 +126,6 @@ export class TestHosts {
     };
 
     #current(id: number, call: Call, change: Fields): Host {
-        admit(call, change);
         const host = this.hosts.find((each) => each.id === id);
         if (host === undefined) {
             throw errors.notFound(`There is no host ${id}`);
@@ -128,6 +133,7 @@ export class TestHosts {
         if (call.ifMatch !== null && call.ifMatch !== String(host.version)) {
             throw errors.stale(host.version);
         }
+        check(call, host, change);
         return host;
     }
 
@@ -146,18 +152,20 @@ interface Balanced {
     readonly upstreams?: readonly { readonly address: string }[];
 }
 
-/** What reaches the machine's own services needs a permission of its own. @throws FORBIDDEN 40300 */
-function admit({ actor }: Call, fields: Fields): void {
-    const texts = JSON.stringify([fields['upstream'], fields['upstreams']]);
-    const isUnsafe =
-        /"unix/.test(texts) ||
-        ((fields['advanced'] ?? []) as readonly unknown[]).length > 0 ||
-        ['static', 'php'].some(
-            (type) => (fields[type] as { readonly root?: unknown } | null)?.root !== undefined
-        );
-    for (const permission of ['hosts:write', ...(isUnsafe ? ['hosts:unsafe'] : [])]) {
-        if (!actor.can(permission)) {
-            throw fail.FORBIDDEN({ permission });
-        }
-    }
+/** Holds a change against the panel's own rules. @throws VALIDATION_FAILED 40001, FORBIDDEN 40300 */
+function check(call: Call, before: Host | null, change: Fields): void {
+    const known = new Faults();
+    const faults = new Faults();
+    const was = before === null ? null : siteOf(checkedBody('PUT', before), known);
+    mayChange(
+        call,
+        was,
+        siteOf({ ...before, ...checkedBody(before === null ? 'POST' : 'PUT', change) }, faults)
+    );
+    // A host that the test put there need not be whole.
+    refuse(faults.list.filter(({ path }) => !known.list.some((fault) => fault.path === path)));
+}
+
+function siteOf(fields: Parameters<typeof build>[0], faults: Faults): ReturnType<typeof build>['site'] {
+    return build(fields, { id: 0, before: null, hashes: new Map() }, faults).site;
 }

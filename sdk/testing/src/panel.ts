@@ -54,6 +54,8 @@ export interface AuditRecord extends AuditEntry {
 export interface TestPanelOptions {
     /** Folder of this test, absolute. */
     readonly root: string;
+    /** Folder that stands for the root of the file system; empty for the real one, with the machine's own programs. */
+    readonly machine: string;
     readonly package: TestPackage;
     readonly now: number;
     readonly patienceMs: number;
@@ -145,7 +147,7 @@ export class TestPanel {
     /** What people let the plugin do in their absence. */
     readonly mandates: TestMandates;
     readonly network = new TestNetwork();
-    readonly programs = new TestPrograms();
+    readonly programs: TestPrograms;
     readonly services: TestServices;
     readonly partners: TestPartners;
     readonly tasks: TestTasks;
@@ -160,13 +162,14 @@ export class TestPanel {
     /** @internal */
     constructor(opened: OpenedPanel) {
         const { options, db, clock, milliseconds, tasks, people, keyring, http, gateway } = opened;
-        const { root, patienceMs, forbidden } = options;
+        const { root, machine, patienceMs, forbidden } = options;
         const log = new TestLog(options.quiet);
         this.opened = opened;
         this.clock = clock;
         this.log = log.lines;
         this.audit = opened.audit;
         this.mandates = new TestMandates(milliseconds.now);
+        this.programs = new TestPrograms(machine === '');
         this.schedules = new TestSchedules(clock, patienceMs);
         this.faults = new TestFaults(patienceMs);
         this.hooks = new TestHooks(patienceMs);
@@ -190,12 +193,12 @@ export class TestPanel {
             certificates: this.hosts.certificatesPort,
             accessLog: this.accessLog,
             network: this.network.port,
-            machine: { programs: this.programs, alarm: clock.alarm, root: join(root, 'machine') },
+            machine: { programs: this.programs, alarm: clock.alarm, root: machine },
             services: this.services,
             fragments: { put: async () => null, drop: async () => [] },
             mandates: this.mandates,
             isDangerous: (permission) => opened.permissions.isDangerous(permission),
-            forbidden: () => forbidden.map((folder) => join(root, 'machine', folder))
+            forbidden: () => forbidden.map((folder) => join(machine, folder))
         });
         this.partners = new TestPartners(this.plugins, gateway, opened.permissions, root);
     }

@@ -5,7 +5,8 @@ import {
     fail,
     type fixedRoles,
     type Permissions,
-    requireAccess
+    requireAccess,
+    requireFresh
 } from '@portico/core/plugin-runtime';
 
 type Role = (typeof fixedRoles)[number];
@@ -108,9 +109,7 @@ export class People implements Authenticator {
             throw fail.UNAUTHENTICATED();
         }
         requireAccess(caller, route);
-        if (route.stepUp === true && !caller.fresh) {
-            throw fail.STEP_UP_REQUIRED();
-        }
+        requireFresh(caller, route);
     }
 
     onEnd({ key }: Caller, _route: unknown, ended: () => void): () => void {

@@ -36,6 +36,12 @@ export class TestPrograms {
     /** Every use that was let through, in order. */
     readonly calls: Omit<ProgramCall, 'stdin' | 'signal'>[] = [];
     readonly #scripts = new Map<string, Script | 'real' | 'missing'>();
+    readonly #isReal: boolean;
+
+    /** @param isReal - programs of which the test says nothing are the machine's own @internal */
+    constructor(isReal = false) {
+        this.#isReal = isReal;
+    }
 
     /** Says what a program answers, each time it runs. */
     answer(file: string, answer: ProgramAnswer | Script): void {
@@ -55,7 +61,7 @@ export class TestPrograms {
     /** Starts what the test said. @internal */
     async start(command: ProgramCommand): Promise<RunningProgram> {
         const { file, args, options } = command;
-        const script = this.#scripts.get(file);
+        const script = this.#scripts.get(file) ?? (this.#isReal ? 'real' : undefined);
         if (script === undefined) {
             throw new Error(
                 `The plugin runs ${file}, of which the test says nothing: programs.answer('${file}', …), programs.real('${file}') or programs.missing('${file}')`

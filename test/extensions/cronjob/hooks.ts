@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from './harness.ts';
+import { createCronjobRig, type CronjobRig } from './rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -9,12 +9,12 @@ const { describe, it, beforeEach, afterEach } = lab;
 const maxBytes = 8 * 2 ** 20;
 
 describe('cronjob in exports and imports', () => {
-    let cron: Harness;
-    let other: Harness;
+    let cron: CronjobRig;
+    let other: CronjobRig;
 
     beforeEach(async () => {
-        cron = await Harness.start();
-        other = await Harness.start();
+        cron = await createCronjobRig();
+        other = await createCronjobRig();
     });
 
     afterEach(async () => {
@@ -23,15 +23,15 @@ describe('cronjob in exports and imports', () => {
     });
 
     const exported = async (): Promise<{ readonly name: string; readonly data: unknown }[]> => {
-        const [outcome] = await cron.rig.hooks.exportCollect.run({ maxBytes });
+        const [outcome] = await cron.host.hooks.run('export.collect', { maxBytes });
         expect(outcome?.ok).to.be.true();
         return JSON.parse(JSON.stringify(outcome?.ok === true ? outcome.result : null));
     };
     const restore = async (items: { name: string; data: unknown }[], mode: 'merge' | 'replace') => {
-        const [outcome] = await other.rig.hooks.importRestore.run({ version: '1.0.0', mode, items });
+        const [outcome] = await other.host.hooks.run('import.restore', { version: '1.0.0', mode, items });
         return outcome?.ok === true ? outcome.result : outcome;
     };
-    const all = async (harness: Harness) =>
+    const all = async (harness: CronjobRig) =>
         (await harness.ask('GET', '/tasks')).data.map((task: Record<string, unknown>) => ({
             ...task,
             id: 0,

@@ -9,18 +9,19 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../support/skip.ts';
-import { Harness, lives, notRoot, processesWith, until } from './harness.ts';
+import { until } from '../../support/until.ts';
+import { createCronjobRig, type CronjobRig, lives, notRoot, processesWith } from './rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
 
 describe('a generation of cronjob', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
     let scratch: string;
 
     beforeEach(async () => {
         scratch = mkdtempSync(join(tmpdir(), 'portico-cronjob-'));
-        cron = await Harness.start();
+        cron = await createCronjobRig();
     });
 
     afterEach(async () => {
@@ -40,13 +41,13 @@ describe('a generation of cronjob', () => {
             runs.push((await cron.ask('POST', `/tasks/${task}/run`)).data.id);
         }
         await until(
-            'all processes',
-            async () => existsSync(pids) && readFileSync(pids, 'utf8').trim().split('\n').length === 6
+            async () => existsSync(pids) && readFileSync(pids, 'utf8').trim().split('\n').length === 6,
+            'all processes'
         );
-        const report = await cron.generation.close('disabled');
+        const report = await cron.host.stop();
         expect([report.leaked, report.failures]).to.equal([[], []]);
         expect(readFileSync(pids, 'utf8').trim().split('\n').map(Number).filter(lives)).to.equal([]);
-        await cron.begin();
+        await cron.host.start();
         const ended = await Promise.all(
             runs.map(async (run) => (await cron.ask('GET', `/runs/${run}`)).data)
         );
@@ -60,11 +61,11 @@ describe('a generation of cronjob', () => {
     it('refuses to start anything once it ends', async () => {
         const id = await cron.task({ command: ['sleep', '600'] });
         await cron.ask('POST', `/tasks/${id}/run`);
-        const closing = cron.generation.close('disabled');
+        const closing = cron.host.stop();
         const answer = await cron.ask('POST', `/tasks/${id}/run`);
         await closing;
         expect(answer.status).to.not.equal(202);
-        await cron.begin();
+        await cron.host.start();
         expect(await cron.runs(id)).to.have.length(1);
     });
 
@@ -80,22 +81,22 @@ describe('a generation of cronjob', () => {
         const timers = (): number =>
             process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
         await cron.ask('PUT', `/tasks/${id}`, { schedule: '@yearly' });
-        await cron.generation.close('warm up');
+        await cron.host.stop();
         const [files, clocks] = [open(), timers()];
         for (let round = 0; round < 100; round += 1) {
-            await cron.begin();
+            await cron.host.start();
             if (round % 10 === 0) {
                 await cron.ask('POST', `/tasks/${id}/run`);
-                await until('the process', async () => processesWith(scratch).length > 0);
+                await until(async () => processesWith(scratch).length > 0, 'the process');
             }
-            const { leaked, failures } = await cron.generation.close(`round ${round}`);
+            const { leaked, failures } = await cron.host.stop();
             expect([leaked, failures]).to.equal([[], []]);
         }
         expect(processesWith(scratch)).to.equal([]);
         expect(open() - files).to.be.below(4);
         expect(timers() - clocks).to.be.below(4);
         expect(readdirSync(cron.folder).filter((name) => !name.startsWith('data.db'))).to.equal([]);
-        await cron.begin();
+        await cron.host.start();
     });
 
     const killed = async (
@@ -113,7 +114,7 @@ describe('a generation of cronjob', () => {
         );
         try {
             const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-            await until('the processes', async () => processesWith(`TELLTALE=${scratch}`).length >= 3);
+            await until(async () => processesWith(`TELLTALE=${scratch}`).length >= 3, 'the processes');
             return JSON.parse(line) as Awaited<ReturnType<typeof killed>>;
         } finally {
             child.kill('SIGKILL');
@@ -132,19 +133,19 @@ describe('a generation of cronjob', () => {
                 retries: 1,
                 backoffSeconds: 3_600
             });
-            await cron.generation.close('another panel takes over');
+            await cron.host.stop();
             rmSync(cron.folder, { recursive: true });
             cpSync(before.folder, cron.folder, { recursive: true });
             rmSync(before.root, { recursive: true, force: true });
             expect(processesWith(`TELLTALE=${scratch}`)).to.have.length(3);
-            await cron.begin();
+            await cron.host.start();
             expect(processesWith(`TELLTALE=${scratch}`)).to.equal([]);
             const { data: run } = await cron.ask('GET', `/runs/${before.run}`);
             expect(run).to.include({ state: 'failed', reason: 'PANEL_DIED', exitCode: null });
             const { data: task } = await cron.ask('GET', `/tasks/${before.task}`);
             expect(Date.parse(task.retryAt)).to.be.above(Date.now());
             expect(await cron.runs(before.task)).to.have.length(1);
-            expect(cron.rig.notified).to.equal([]);
+            expect(cron.notified).to.equal([]);
         }
     );
 
@@ -160,18 +161,18 @@ describe('a generation of cronjob', () => {
             const folder = '/run/portico-cronjob';
             const left = readdirSync(folder);
             expect(left.length).to.be.above(0);
-            await cron.generation.close('another panel takes over');
+            await cron.host.stop();
             rmSync(cron.folder, { recursive: true });
             cpSync(before.folder, cron.folder, { recursive: true });
             rmSync(before.root, { recursive: true, force: true });
-            await cron.begin();
+            await cron.host.start();
             expect((await cron.ask('GET', `/runs/${before.run}`)).data).to.include({
                 state: 'failed',
                 reason: 'PANEL_DIED'
             });
             expect(readdirSync(folder).filter((name) => left.includes(name))).to.have.length(left.length - 1);
-            await until('the notice', async () => cron.rig.notified.length === 1);
-            expect(cron.rig.notified).to.equal([
+            await until(async () => cron.notified.length === 1, 'the notice');
+            expect(cron.notified).to.equal([
                 {
                     event: 'cronjob.task-failed',
                     title: 'The task cut failed',

@@ -1,10 +1,12 @@
 /** A panel with the plugin in it, for a test that kills it: says where its data lies, then runs what it is told. */
-import { Harness } from './harness.ts';
+import { dirname } from 'node:path';
+
+import { createCronjobRig } from './rig.ts';
 
 const [task] = process.argv.slice(2);
-const cron = await Harness.start();
+const cron = await createCronjobRig();
 const id = await cron.task(JSON.parse(task ?? '{}'));
 const { data } = await cron.ask('POST', `/tasks/${id}/run`);
 process.stdout.write(
-    `${JSON.stringify({ root: cron.rig.root, folder: cron.folder, task: id, run: data.id })}\n`
+    `${JSON.stringify({ root: dirname(cron.folder), folder: cron.folder, task: id, run: data.id })}\n`
 );

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -521,6 +522,30 @@ describe('createTestHost', () => {
         });
     });
 
+    it('gives a plugin the files and programs of the real machine, except what the test says otherwise', async () => {
+        const folder = mkdtempSync(join(tmpdir(), 'portico-real-'));
+        const definition = doing(async (ctx) => {
+            const handle = await ctx.files(folder).open('note.txt', 'wx');
+            await handle.writeFile('real');
+            await handle.close();
+            const { stdout } = await ctx.exec('cat', ['note.txt'], { cwd: folder });
+            return [stdout, (await ctx.exec('git', ['--version'])).stdout];
+        });
+        const capabilities = { files: [folder], exec: ['cat', 'git'] };
+        try {
+            await hosting(definition, { machine: 'real', manifest: { capabilities } }, async (host) => {
+                host.programs.answer('git', 'none');
+                expect(await done(host)).to.equal(['real', 'none']);
+                expect([host.machine, readFileSync(join(folder, 'note.txt'), 'utf8')]).to.equal([
+                    '/',
+                    'real'
+                ]);
+            });
+        } finally {
+            rmSync(folder, { recursive: true });
+        }
+    });
+
     it("keeps hosts and certificates under the panel's rules", async () => {
         const definition = doing(async (ctx, actor) => {
             const made = await ctx.hosts.create({ domain: 'new.example', upstream: '127.0.0.1:1' }, actor);
@@ -529,7 +554,7 @@ describe('createTestHost', () => {
                 .update(made.host.id, {}, { version: 1 })
                 .catch((error: { code: number }) => error.code);
             const taken = await ctx.hosts
-                .create({ domain: 'theirs.example' })
+                .create({ domain: 'theirs.example', upstream: '127.0.0.1:1' })
                 .catch((error: { code: number }) => error.code);
             const php = await ctx.hosts.create({
                 domain: 'php.example',

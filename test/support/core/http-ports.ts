@@ -2,8 +2,8 @@
 import type { Caller } from '../../../core/src/platform/call.ts';
 import { fail } from '../../../core/src/platform/errors.ts';
 import { createLog } from '../../../core/src/platform/log.ts';
+import { requireAccess } from '../../../core/src/server/http/access.ts';
 import type { AuditEntry, HttpPorts, KeptReply } from '../../../core/src/server/http/ports.ts';
-import { effectOf } from '../../../core/src/server/http/route.ts';
 
 export interface TestPorts extends HttpPorts {
     readonly recorded: AuditEntry[];
@@ -73,10 +73,7 @@ export function createTestPorts(): TestPorts {
                 return callers.get('viewer') as Caller;
             },
             admit(who, route) {
-                if (route.access !== 'authenticated' && !who.can(route.access as string)) {
-                    throw fail.FORBIDDEN({ permission: route.access });
-                }
-                void effectOf(route);
+                requireAccess(who, route);
             },
             onEnd(who, _route, ended) {
                 const name = who.username ?? '';

@@ -27,6 +27,7 @@ import type {
 import { createPluginHost } from '../../../core/src/plugins/runtime/host.ts';
 import type { PluginHostPorts } from '../../../core/src/plugins/runtime/ports.ts';
 import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
+import { requireAccess, requireFresh } from '../../../core/src/server/http/access.ts';
 import type { AuditEntry } from '../../../core/src/server/http/ports.ts';
 import { json, type Route } from '../../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../../core/src/server/http/server.ts';
@@ -114,16 +115,8 @@ export async function createPluginRig({
             return found;
         },
         admit(who: Caller, route: Route) {
-            if (
-                route.access !== 'authenticated' &&
-                who.kind !== 'system' &&
-                !who.can(route.access as string)
-            ) {
-                throw fail.FORBIDDEN({ permission: route.access });
-            }
-            if (route.stepUp === true && !who.fresh) {
-                throw fail.STEP_UP_REQUIRED();
-            }
+            requireAccess(who, route);
+            requireFresh(who, route);
         }
     };
     const testPorts: TestPorts = { ...http, authenticator };

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import type { Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { fail } from '../../platform/errors.ts';
-import { requireAccess } from '../../server/http/access.ts';
+import { requireAccess, requireFresh } from '../../server/http/access.ts';
 import type { Authenticator, Origin } from '../../server/http/ports.ts';
 import type { Route } from '../../server/http/route.ts';
 import type { SecondFactors } from './login/second-factor.ts';
@@ -119,9 +119,7 @@ export class PanelAuthenticator implements Authenticator {
 
     admit(caller: Caller, route: Route): void {
         this.#require(caller, route);
-        if (route.stepUp === true && !caller.fresh) {
-            throw fail.STEP_UP_REQUIRED();
-        }
+        requireFresh(caller, route);
     }
 
     onEnd(caller: Caller, route: Route, ended: () => void): () => void {

@@ -21,3 +21,10 @@ export function requireAccess(caller: Caller, route: Route): void {
         throw fail.FORBIDDEN({ permission: route.access }, { message: 'The role viewer only reads' });
     }
 }
+
+/** Refuses a caller whose session did not prove itself lately, where the route asks for that. @throws STEP_UP_REQUIRED 40301 */
+export function requireFresh(caller: Pick<Caller, 'fresh'>, route: Pick<Route, 'stepUp'>): void {
+    if (route.stepUp === true && !caller.fresh) {
+        throw fail.STEP_UP_REQUIRED();
+    }
+}

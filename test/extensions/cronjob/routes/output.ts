@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness, until } from '../harness.ts';
+import { until } from '../../../support/until.ts';
+import { createCronjobRig, type CronjobRig, type Person } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -17,57 +18,25 @@ interface Event {
     readonly data: any;
 }
 
-/** Reads server-sent events until `enough`, or to the end. */
+/** Reads events until `enough`, or to the end of the stream. */
 async function events(
-    cron: Harness,
+    cron: CronjobRig,
     path: string,
     {
         as = 'admin',
         lastEventId,
         enough = () => false
-    }: { as?: string; lastEventId?: string; enough?: (seen: readonly Event[]) => boolean } = {}
+    }: { as?: Person; lastEventId?: string; enough?: (seen: readonly Event[]) => boolean } = {}
 ): Promise<Event[]> {
-    const leaving = new AbortController();
-    const answer = await fetch(`${cron.rig.url}/api/plugins/cronjob${path}`, {
-        signal: leaving.signal,
-        headers: {
-            authorization: `Bearer ${as}`,
-            ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId })
-        }
-    });
-    expect(answer.headers.get('content-type') ?? '').to.startWith('text/event-stream');
     const seen: Event[] = [];
-    let text = '';
-    try {
-        for await (const chunk of answer.body as unknown as AsyncIterable<Uint8Array>) {
-            text += Buffer.from(chunk).toString('utf8');
-            const blocks = text.split('\n\n');
-            text = blocks.pop() ?? '';
-            for (const block of blocks) {
-                const fields = new Map(
-                    block
-                        .split('\n')
-                        .map((line) => [
-                            line.slice(0, line.indexOf(':')),
-                            line.slice(line.indexOf(':') + 1).trim()
-                        ])
-                );
-                if (fields.has('data')) {
-                    seen.push({
-                        event: fields.get('event') ?? 'message',
-                        id: fields.get('id') ?? null,
-                        data: JSON.parse(fields.get('data') ?? '')
-                    });
-                }
-            }
-            if (enough(seen)) {
-                return seen;
-            }
+    const options = lastEventId === undefined ? {} : { lastEventId };
+    for await (const { event = 'message', id = null, data } of cron.as(as).events(path, options)) {
+        seen.push({ event, id, data });
+        if (enough(seen)) {
+            break;
         }
-        return seen;
-    } finally {
-        leaving.abort();
     }
+    return seen;
 }
 
 const textIn = (seen: readonly Event[]): string =>
@@ -77,12 +46,12 @@ const textIn = (seen: readonly Event[]): string =>
         .join('');
 
 describe('GET /api/plugins/cronjob/runs/{id}/output', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
     let scratch: string;
 
     before(async () => {
         scratch = mkdtempSync(join(tmpdir(), 'portico-cronjob-'));
-        cron = await Harness.start();
+        cron = await createCronjobRig();
     });
 
     after(async () => {
@@ -151,14 +120,14 @@ describe('GET /api/plugins/cronjob/runs/{id}/output', () => {
         );
         const last = events(cron, `/runs/${run.id}/output`).catch(() => []);
         await until(
-            'the run',
-            async () => (await cron.ask('GET', `/runs/${run.id}`)).data.output === 'here\n'
+            async () => (await cron.ask('GET', `/runs/${run.id}`)).data.output === 'here\n',
+            'the run'
         );
-        const report = await cron.generation.close('test');
+        const report = await cron.host.stop();
         expect(report.leaked).to.equal([]);
         expect(report.failures).to.equal([]);
         await last;
-        await cron.begin();
+        await cron.host.start();
         expect((await cron.ask('GET', '/runs/999999/output')).code).to.equal(40400);
     });
 });

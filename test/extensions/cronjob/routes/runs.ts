@@ -7,18 +7,19 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../../support/skip.ts';
-import { Harness, lives, notRoot, processesWith, until } from '../harness.ts';
+import { until } from '../../../support/until.ts';
+import { createCronjobRig, type CronjobRig, lives, notRoot, processesWith } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
 describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
     let scratch: string;
 
     before(async () => {
         scratch = mkdtempSync(join(tmpdir(), 'portico-cronjob-'));
-        cron = await Harness.start();
+        cron = await createCronjobRig();
     });
 
     after(async () => {
@@ -176,7 +177,7 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
     });
 
     it('keeps the beginning and the end of much output, in whole characters', async () => {
-        const small = await Harness.start({ settings: { outputBytes: 4_096 } });
+        const small = await createCronjobRig({ settings: { outputBytes: 4_096 } });
         try {
             const run = await small.finish(
                 await small.task({
@@ -243,10 +244,10 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             [queue, all],
             [allow, all]
         ] as [number, string[]][]) {
-            const runs = await until('all runs to end', async () => {
+            const runs = await until(async () => {
                 const seen = await cron.runs(id);
                 return seen.every(({ finishedAt }) => finishedAt !== null) && seen;
-            });
+            }, 'all runs to end');
             expect(runs.map(({ state }) => state)).to.equal(expected);
         }
         const queued = await cron.runs(queue);
@@ -256,7 +257,7 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
     });
 
     it('runs no more at once than the settings allow', async () => {
-        const few = await Harness.start({ settings: { concurrentRuns: 2 } });
+        const few = await createCronjobRig({ settings: { concurrentRuns: 2 } });
         try {
             const id = await few.task({ command: ['sleep', '600'], overlap: 'allow' });
             const states = [];
@@ -289,13 +290,13 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
     });
 
     it('tries again with growing pauses, and tells once that it failed', async () => {
-        const told = cron.rig.notified.length;
+        const told = cron.notified.length;
         const id = await cron.task({ name: 'flaky', command: ['false'], retries: 2, backoffSeconds: 1 });
         await cron.finish(id);
-        const runs = await until('two retries', async () => {
+        const runs = await until(async () => {
             const all = await cron.runs(id);
             return all.length === 3 && all.every(({ finishedAt }) => finishedAt !== null) && all;
-        });
+        }, 'two retries');
         expect(runs.map(({ trigger, attempt, state }) => [trigger, attempt, state])).to.equal([
             ['manual', 1, 'failed'],
             ['retry', 2, 'failed'],
@@ -305,8 +306,8 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             (index) => Date.parse(runs[index].startedAt) - Date.parse(runs[index - 1].finishedAt)
         );
         expect(pauses.map((pause, index) => pause >= 1_000 * 2 ** index)).to.equal([true, true]);
-        await until('the notice', async () => cron.rig.notified.length > told);
-        expect(cron.rig.notified.slice(told)).to.equal([
+        await until(async () => cron.notified.length > told, 'the notice');
+        expect(cron.notified.slice(told)).to.equal([
             {
                 event: 'cronjob.task-failed',
                 title: 'The task flaky failed',
@@ -323,7 +324,7 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
         for (const notifyOn of ['never', 'failure', 'change', 'always']) {
             ids.set(notifyOn, await cron.task({ name: notifyOn, command, notifyOn }));
         }
-        const told = cron.rig.notified.length;
+        const told = cron.notified.length;
         for (const there of [false, false, true, true]) {
             there ? writeFileSync(switchFile, '') : rmSync(switchFile, { force: true });
             for (const id of ids.values()) {
@@ -331,11 +332,11 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             }
         }
         const events = (name: string): string[] =>
-            cron.rig.notified
+            cron.notified
                 .slice(told)
                 .filter(({ title }) => title.includes(` ${name} `))
                 .map(({ event }) => event.replace('cronjob.task-', ''));
-        await until('the last notice', async () => events('always').length === 4);
+        await until(async () => events('always').length === 4, 'the last notice');
         expect(['never', 'failure', 'change', 'always'].map(events)).to.equal([
             [],
             ['failed', 'failed'],
@@ -346,10 +347,10 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
 });
 
 describe('DELETE /api/plugins/cronjob/runs/{id}', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
 
     before(async () => {
-        cron = await Harness.start();
+        cron = await createCronjobRig();
     });
 
     after(async () => cron.close());
@@ -362,8 +363,8 @@ describe('DELETE /api/plugins/cronjob/runs/{id}', () => {
         });
         const { data: begun } = await cron.ask('POST', `/tasks/${id}/run`);
         await until(
-            'its output',
-            async () => (await cron.ask('GET', `/runs/${begun.id}`)).data.output !== ''
+            async () => (await cron.ask('GET', `/runs/${begun.id}`)).data.output !== '',
+            'its output'
         );
         const stopped = await cron.ask('DELETE', `/runs/${begun.id}`, undefined, { as: 'operator' });
         expect([stopped.status, stopped.data.state, stopped.data.reason]).to.equal([
@@ -376,7 +377,7 @@ describe('DELETE /api/plugins/cronjob/runs/{id}', () => {
         expect(again.data).to.equal(stopped.data);
         expect((await cron.ask('GET', `/tasks/${id}`)).data.retryAt).to.be.null();
         expect((await cron.ask('DELETE', '/runs/999999')).code).to.equal(40400);
-        expect(cron.rig.notified).to.equal([]);
+        expect(cron.notified).to.equal([]);
     });
 
     it('takes one that waits out of the queue', async () => {
@@ -396,7 +397,7 @@ describe('DELETE /api/plugins/cronjob/runs/{id}', () => {
     it('ends everything with the task that goes', async () => {
         const id = await cron.task({ command: ['sleep', '600'], env: { TELLTALE: 'goes-with-its-task' } });
         const { data: run } = await cron.ask('POST', `/tasks/${id}/run`);
-        await until('the process', async () => processesWith('goes-with-its-task').length === 1);
+        await until(async () => processesWith('goes-with-its-task').length === 1, 'the process');
         expect((await cron.ask('DELETE', `/tasks/${id}`)).data).to.be.null();
         expect(processesWith('goes-with-its-task')).to.equal([]);
         expect((await cron.ask('GET', `/runs/${run.id}`)).code).to.equal(40400);

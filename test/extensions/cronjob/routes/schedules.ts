@@ -1,16 +1,16 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from '../harness.ts';
+import { createCronjobRig, type CronjobRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
 describe('when schedules of cronjob are due', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
 
     before(async () => {
-        cron = await Harness.start();
+        cron = await createCronjobRig();
     });
 
     after(() => cron.close());

@@ -1,9 +1,8 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { entriesOf } from '../../../support/plugins/host.ts';
 import { itUnless } from '../../../support/skip.ts';
-import { Harness, notRoot } from '../harness.ts';
+import { createCronjobRig, type CronjobRig, notRoot, type Person } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -11,10 +10,10 @@ const { describe, it, before, after } = lab;
 const plain = { name: 'report', schedule: '30 4 * * *', timezone: 'Europe/Berlin', command: ['true'] };
 
 describe('POST /api/plugins/cronjob/tasks', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
 
     before(async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:00Z' });
     });
 
     after(async () => cron.close());
@@ -58,7 +57,7 @@ describe('POST /api/plugins/cronjob/tasks', () => {
     });
 
     it('uses the time zone of the settings for a task that names none', async () => {
-        const other = await Harness.start({
+        const other = await createCronjobRig({
             at: '2026-06-01T00:00:00Z',
             settings: { timezone: 'Asia/Kathmandu' }
         });
@@ -143,18 +142,20 @@ describe('POST /api/plugins/cronjob/tasks', () => {
         const headers = { 'idempotency-key': 'the-same' };
         const count = async () => (await cron.ask('GET', '/tasks?limit=500')).data.length as number;
         const before = await count();
-        expect((await cron.ask('POST', '/tasks', plain, headers)).status).to.equal(201);
-        expect((await cron.ask('POST', '/tasks', plain, headers)).code).to.equal(40903);
+        expect((await cron.ask('POST', '/tasks', plain, { headers })).status).to.equal(201);
+        expect((await cron.ask('POST', '/tasks', plain, { headers })).code).to.equal(40903);
         expect(await count()).to.equal(before + 1);
-        expect((await cron.ask('POST', '/tasks', { ...plain, name: 'other' }, headers)).code).to.equal(40902);
+        expect((await cron.ask('POST', '/tasks', { ...plain, name: 'other' }, { headers })).code).to.equal(
+            40902
+        );
     });
 });
 
 describe('a session that is not fresh', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
 
     before(async () => {
-        cron = await Harness.start();
+        cron = await createCronjobRig();
     });
 
     after(() => cron.close());
@@ -172,10 +173,10 @@ describe('a session that is not fresh', () => {
 });
 
 describe('GET /api/plugins/cronjob/tasks', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
 
     before(async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:00Z' });
         for (const name of ['one', 'two', '100%', 'four', 'five']) {
             await cron.task({ ...plain, name, enabled: name !== 'two' });
         }
@@ -202,7 +203,7 @@ describe('GET /api/plugins/cronjob/tasks', () => {
         expect(
             (
                 await cron.ask('GET', '/tasks', undefined, {
-                    'if-none-match': (await cron.ask('GET', '/tasks')).headers.get('etag') ?? ''
+                    headers: { 'if-none-match': (await cron.ask('GET', '/tasks')).headers.get('etag') ?? '' }
                 })
             ).status
         ).to.equal(304);
@@ -212,10 +213,10 @@ describe('GET /api/plugins/cronjob/tasks', () => {
 });
 
 describe('PUT /api/plugins/cronjob/tasks/{id}', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
 
     before(async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:00Z' });
     });
 
     after(async () => cron.close());
@@ -270,9 +271,15 @@ describe('PUT /api/plugins/cronjob/tasks/{id}', () => {
     it('refuses a change of what has changed, and changes nothing', async () => {
         const id = await cron.task(plain);
         expect(
-            (await cron.ask('PUT', `/tasks/${id}`, { name: 'two' }, { 'if-match': '"1"' })).data.version
+            (await cron.ask('PUT', `/tasks/${id}`, { name: 'two' }, { headers: { 'if-match': '"1"' } })).data
+                .version
         ).to.equal(2);
-        const stale = await cron.ask('PUT', `/tasks/${id}`, { name: 'three' }, { 'if-match': '"1"' });
+        const stale = await cron.ask(
+            'PUT',
+            `/tasks/${id}`,
+            { name: 'three' },
+            { headers: { 'if-match': '"1"' } }
+        );
         expect([stale.status, stale.code, stale.data.reason, stale.data.version]).to.equal([
             412,
             41200,
@@ -280,9 +287,9 @@ describe('PUT /api/plugins/cronjob/tasks/{id}', () => {
             2
         ]);
         expect((await cron.ask('PUT', `/tasks/${id}`, { name: 'three', version: 1 })).code).to.equal(41200);
-        expect((await cron.ask('DELETE', `/tasks/${id}`, undefined, { 'if-match': '"1"' })).code).to.equal(
-            41200
-        );
+        expect(
+            (await cron.ask('DELETE', `/tasks/${id}`, undefined, { headers: { 'if-match': '"1"' } })).code
+        ).to.equal(41200);
         expect(
             (
                 await cron.ask('PUT', `/tasks/${id}`, { schedule: 'x', env: { A: { set: true } } })
@@ -291,7 +298,12 @@ describe('PUT /api/plugins/cronjob/tasks/{id}', () => {
         expect((await cron.ask('GET', `/tasks/${id}`)).data).to.include({ name: 'two', version: 2 });
         const answers = await Promise.all(
             Array.from({ length: 6 }, (_, index) =>
-                cron.ask('PUT', `/tasks/${id}`, { name: `writer ${index}` }, { 'if-match': '"2"' })
+                cron.ask(
+                    'PUT',
+                    `/tasks/${id}`,
+                    { name: `writer ${index}` },
+                    { headers: { 'if-match': '"2"' } }
+                )
             )
         );
         expect(answers.filter(({ code }) => code === 0)).to.have.length(1);
@@ -301,10 +313,10 @@ describe('PUT /api/plugins/cronjob/tasks/{id}', () => {
 
 describe('the secrets of cronjob', () => {
     const secret = 'hunter2-is-not-a-good-one';
-    let cron: Harness;
+    let cron: CronjobRig;
 
     before(async () => {
-        cron = await Harness.start();
+        cron = await createCronjobRig();
     });
 
     after(async () => cron.close());
@@ -324,8 +336,8 @@ describe('the secrets of cronjob', () => {
             )
         );
         expect(seen.join()).to.not.contain(secret);
-        expect(JSON.stringify(entriesOf(cron.rig))).to.not.contain(secret);
-        expect(cron.rig.http.lines.join()).to.not.contain(secret);
+        expect(JSON.stringify(cron.host.audit)).to.not.contain(secret);
+        expect(JSON.stringify(cron.host.log)).to.not.contain(secret);
         const { readFileSync, readdirSync } = await import('node:fs');
         expect(
             readdirSync(cron.folder)
@@ -364,8 +376,12 @@ describe('the secrets of cronjob', () => {
         expect((await cron.ask('GET', `/tasks/${id}`, undefined, { as: 'operator' })).data.env).to.equal({
             TOKEN: { set: true }
         });
-        const code = async (as: string, method: string, path: string, body?: object): Promise<number> =>
-            (await cron.ask(method, path, body, { as })).code;
+        const code = async (
+            as: Person,
+            method: string,
+            path: string,
+            body?: object
+        ): Promise<number | null> => (await cron.ask(method, path, body, { as })).code;
         expect(await code('viewer', 'GET', `/runs/${run.id}/output`)).to.equal(40300);
         expect(await code('viewer', 'POST', `/tasks/${id}/run`)).to.equal(40300);
         expect(await code('viewer', 'DELETE', `/runs/${run.id}`)).to.equal(40300);
@@ -379,7 +395,7 @@ describe('the secrets of cronjob', () => {
         const id = await cron.task({ ...plain, command: ['echo', 'argument-in-record'] });
         await cron.ask('PUT', `/tasks/${id}`, { command: ['echo', 'another-in-record'], name: 'recorded' });
         await cron.ask('DELETE', `/tasks/${id}`);
-        const entries = entriesOf(cron.rig)
+        const entries = cron.host.audit
             .filter(({ resourceId }) => String(resourceId) === String(id))
             .slice(-3);
         expect(entries.map(({ action }) => action)).to.equal(['create', 'update', 'delete']);

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness, until } from '../harness.ts';
+import { until } from '../../../support/until.ts';
+import { createCronjobRig, type CronjobRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -15,7 +16,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 describe('the clock of cronjob', () => {
-    let cron: Harness;
+    let cron: CronjobRig;
     let scratch: string;
 
     beforeEach(() => {
@@ -28,30 +29,30 @@ describe('the clock of cronjob', () => {
     });
 
     const move = (milliseconds: number): void => {
-        cron.at = (cron.at ?? 0) + milliseconds;
+        cron.time.at = (cron.time.at ?? 0) + milliseconds;
     };
     const count = async (
         id: number,
         wanted: number
     ): Promise<{ trigger: string; state: string; dueAt: string }[]> =>
-        until(`${wanted} runs`, async () => {
+        until(async () => {
             const all = await cron.runs(id);
             return all.length === wanted && all.every(({ finishedAt }) => finishedAt !== null) && all;
-        });
+        }, `${wanted} runs`);
     /** Time for a look or two at the clock, which is what must not start anything. */
     const looks = async (): Promise<void> => {
         const probe = await cron.task({ schedule: '* * * * * *', command: ['true'], overlap: 'allow' });
         move(1_000);
-        await until('a look at the clock', async () => (await cron.runs(probe)).length > 0);
+        await until(async () => (await cron.runs(probe)).length > 0, 'a look at the clock');
         await cron.ask('DELETE', `/tasks/${probe}`);
     };
 
     it('starts a task when it is due, once for each time, and says when it is next', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:00Z' });
         const id = await cron.task({ schedule: '*/10 * * * *', command: ['true'] });
         await looks();
         expect(await cron.runs(id)).to.equal([]);
-        cron.at = Date.parse('2026-06-01T00:10:00Z');
+        cron.time.at = Date.parse('2026-06-01T00:10:00Z');
         const [run] = await count(id, 1);
         expect(run).to.include({
             trigger: 'schedule',
@@ -61,23 +62,23 @@ describe('the clock of cronjob', () => {
         expect((await cron.ask('GET', `/tasks/${id}`)).data.nextRunAt).to.equal('2026-06-01T00:20:00.000Z');
         await looks();
         expect(await cron.runs(id)).to.have.length(1);
-        cron.at = Date.parse('2026-06-01T00:20:30Z');
+        cron.time.at = Date.parse('2026-06-01T00:20:30Z');
         expect((await count(id, 2))[1]?.dueAt).to.equal('2026-06-01T00:20:00.000Z');
     });
 
     it('follows the wall clock through the nights in which it is turned', async () => {
-        cron = await Harness.start({ at: '2026-03-29T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-03-29T00:00:00Z' });
         const gap = await cron.task({ schedule: '30 2 * * *', timezone: 'Europe/Berlin', command: ['true'] });
         const overlap = await cron.task({
             schedule: '30 1 * * *',
             timezone: 'America/New_York',
             command: ['true']
         });
-        cron.at = Date.parse('2026-03-29T01:00:00Z');
+        cron.time.at = Date.parse('2026-03-29T01:00:00Z');
         expect((await count(gap, 1))[0]?.dueAt).to.equal('2026-03-29T01:00:00.000Z');
         expect((await cron.ask('GET', `/tasks/${gap}`)).data.nextRunAt).to.equal('2026-03-30T00:30:00.000Z');
         await cron.ask('PUT', `/tasks/${gap}`, { enabled: false });
-        cron.at = Date.parse('2026-11-01T05:30:00Z');
+        cron.time.at = Date.parse('2026-11-01T05:30:00Z');
         await count(overlap, 1);
         expect((await cron.ask('GET', `/tasks/${overlap}`)).data.nextRunAt).to.equal(
             '2026-11-02T06:30:00.000Z'
@@ -85,7 +86,7 @@ describe('the clock of cronjob', () => {
     });
 
     it('leaves out what was missed by a jump forward, or runs it once', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:30Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:30Z' });
         const skip = await cron.task({ schedule: '0 * * * *', command: ['true'], missed: 'skip' });
         const once = await cron.task({ schedule: '0 * * * *', command: ['true'], missed: 'run-once' });
         move(5 * hour + 10 * minute);
@@ -96,7 +97,7 @@ describe('the clock of cronjob', () => {
         expect(await cron.runs(once)).to.have.length(1);
         expect((await cron.ask('GET', `/tasks/${skip}`)).data.nextRunAt).to.equal('2026-06-01T06:00:00.000Z');
         // What is due now makes up for what was missed before.
-        cron.at = Date.parse('2026-06-02T00:00:10Z');
+        cron.time.at = Date.parse('2026-06-02T00:00:10Z');
         expect((await count(once, 2))[1]).to.include({
             trigger: 'schedule',
             dueAt: '2026-06-02T00:00:00.000Z'
@@ -108,7 +109,7 @@ describe('the clock of cronjob', () => {
     });
 
     it('runs nothing twice when the clock is set back a little, and plans anew when it was far off', async () => {
-        cron = await Harness.start({ at: '2026-06-01T02:59:59Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T02:59:59Z' });
         const id = await cron.task({ schedule: '0 3 * * *', command: ['true'] });
         move(1_000);
         await count(id, 1);
@@ -117,26 +118,26 @@ describe('the clock of cronjob', () => {
         move(30 * minute);
         await looks();
         expect(await cron.runs(id)).to.have.length(1);
-        cron.at = Date.parse('2026-05-20T12:00:00Z');
+        cron.time.at = Date.parse('2026-05-20T12:00:00Z');
         await until(
-            'a new plan',
-            async () => (await cron.ask('GET', `/tasks/${id}`)).data.nextRunAt === '2026-05-21T03:00:00.000Z'
+            async () => (await cron.ask('GET', `/tasks/${id}`)).data.nextRunAt === '2026-05-21T03:00:00.000Z',
+            'a new plan'
         );
         expect(await cron.runs(id)).to.have.length(1);
     });
 
     it('plans anew after a restart into the past', async () => {
-        cron = await Harness.start({ at: '2030-06-01T03:00:00Z' });
+        cron = await createCronjobRig({ at: '2030-06-01T03:00:00Z' });
         const id = await cron.task({ schedule: '0 3 * * *', command: ['true'] });
         await cron.finish(id);
-        await cron.generation.close('test');
-        cron.at = Date.parse('2026-06-01T00:00:00Z');
-        await cron.begin();
+        await cron.host.stop();
+        cron.time.at = Date.parse('2026-06-01T00:00:00Z');
+        await cron.host.start();
         expect((await cron.ask('GET', `/tasks/${id}`)).data.nextRunAt).to.equal('2026-06-01T03:00:00.000Z');
     });
 
     it('makes up once for what was missed while the plugin did not run, and only where a task asks for it', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:30Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:30Z' });
         const skip = await cron.task({ schedule: '0 * * * *', command: ['true'] });
         const once = await cron.task({ schedule: '0 * * * *', command: ['true'], missed: 'run-once' });
         const disabled = await cron.task({
@@ -145,15 +146,15 @@ describe('the clock of cronjob', () => {
             missed: 'run-once',
             enabled: false
         });
-        await cron.generation.close('test');
+        await cron.host.stop();
         move(3 * day + 10 * minute);
-        await cron.begin();
+        await cron.host.start();
         expect((await count(once, 1))[0]).to.include({
             trigger: 'missed',
             dueAt: '2026-06-01T01:00:00.000Z'
         });
-        await cron.generation.close('test');
-        await cron.begin();
+        await cron.host.stop();
+        await cron.host.start();
         await looks();
         await cron.ask('PUT', `/tasks/${disabled}`, { enabled: true });
         await looks();
@@ -162,11 +163,11 @@ describe('the clock of cronjob', () => {
     });
 
     it('does not take a restart over a due time for a miss', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:59:50Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:59:50Z' });
         const id = await cron.task({ schedule: '0 * * * *', command: ['true'], missed: 'skip' });
-        await cron.generation.close('test');
+        await cron.host.stop();
         move(40_000);
-        await cron.begin();
+        await cron.host.start();
         expect((await count(id, 1))[0]).to.include({
             trigger: 'schedule',
             dueAt: '2026-06-01T01:00:00.000Z'
@@ -174,15 +175,16 @@ describe('the clock of cronjob', () => {
     });
 
     it('runs @reboot after each boot of the machine, once', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:00Z' });
         const id = await cron.task({ schedule: '@reboot', command: ['true'] });
         const restart = async (boot: string): Promise<void> => {
-            await cron.generation.close('test');
-            cron.boot = boot;
-            await cron.begin();
+            await cron.host.stop();
+            cron.time.boot = boot;
+            await cron.host.start();
             await looks();
-            await until('its runs to end', async () =>
-                (await cron.runs(id)).every(({ finishedAt }) => finishedAt !== null)
+            await until(
+                async () => (await cron.runs(id)).every(({ finishedAt }) => finishedAt !== null),
+                'its runs to end'
             );
         };
         await restart('boot-1');
@@ -193,7 +195,7 @@ describe('the clock of cronjob', () => {
     });
 
     it('tells when nothing succeeded in time, once, and when it does again', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:00Z' });
         const marker = join(scratch, 'ok');
         const id = await cron.task({
             name: 'vital',
@@ -212,19 +214,19 @@ describe('the clock of cronjob', () => {
         await cron.finish(id);
         move(5 * minute);
         await looks();
-        expect(cron.rig.notified).to.equal([]);
+        expect(cron.notified).to.equal([]);
         move(10 * minute);
-        await until('the alert', async () => cron.rig.notified.length === 1);
+        await until(async () => cron.notified.length === 1, 'the alert');
         expect((await cron.ask('GET', `/tasks/${id}`)).data.overdueSince).to.equal(
-            new Date(cron.at ?? 0).toISOString()
+            new Date(cron.time.at ?? 0).toISOString()
         );
-        expect((await cron.generation.health())[0]).to.include({ state: 'degraded' });
+        expect((await cron.host.health())[0]).to.include({ state: 'degraded' });
         move(2 * hour);
         await looks();
         writeFileSync(marker, '');
         const run = await cron.finish(id);
-        await until('the news', async () => cron.rig.notified.length === 2);
-        expect(cron.rig.notified).to.equal([
+        await until(async () => cron.notified.length === 2, 'the news');
+        expect(cron.notified).to.equal([
             {
                 event: 'cronjob.task-overdue',
                 title: 'The task vital has not succeeded in time',
@@ -241,13 +243,13 @@ describe('the clock of cronjob', () => {
     });
 
     it('waits for a retry by the clock, also across a restart, and forgets it when the task is disabled', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:00Z' });
         const id = await cron.task({ command: ['false'], retries: 5, backoffSeconds: 600 });
         await cron.finish(id);
         expect((await cron.ask('GET', `/tasks/${id}`)).data.retryAt).to.equal('2026-06-01T00:10:00.000Z');
-        await cron.generation.close('test');
+        await cron.host.stop();
         move(10 * minute);
-        await cron.begin();
+        await cron.host.start();
         expect((await count(id, 2))[1]).to.include({ trigger: 'retry', state: 'failed' });
         expect((await cron.ask('GET', `/tasks/${id}`)).data.retryAt).to.equal('2026-06-01T00:30:00.000Z');
         expect((await cron.ask('PUT', `/tasks/${id}`, { enabled: false })).data.retryAt).to.be.null();
@@ -257,18 +259,18 @@ describe('the clock of cronjob', () => {
     });
 
     it('counts due times that a long run kept from starting in one line', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
+        cron = await createCronjobRig({ at: '2026-06-01T00:00:00Z' });
         const gate = join(scratch, 'gate');
         const id = await cron.task({
             schedule: '0 * * * *',
             command: ['sh', '-c', `while [ ! -e ${gate} ]; do sleep 0.05; done`]
         });
         for (let index = 1; index <= 4; index += 1) {
-            cron.at = Date.parse('2026-06-01T00:00:00Z') + index * hour;
+            cron.time.at = Date.parse('2026-06-01T00:00:00Z') + index * hour;
             await until(
-                `hour ${index}`,
                 async () =>
-                    (await cron.runs(id)).reduce((sum, { times }) => sum + (times as number), 0) === index
+                    (await cron.runs(id)).reduce((sum, { times }) => sum + (times as number), 0) === index,
+                `hour ${index}`
             );
         }
         expect((await cron.runs(id)).map(({ state, times, reason }) => [state, times, reason])).to.equal([
@@ -278,7 +280,10 @@ describe('the clock of cronjob', () => {
     });
 
     it('keeps as many runs as the settings say, and for as long', async () => {
-        cron = await Harness.start({ at: '2026-06-01T00:00:00Z', settings: { runsKept: 2, daysKept: 30 } });
+        cron = await createCronjobRig({
+            at: '2026-06-01T00:00:00Z',
+            settings: { runsKept: 2, daysKept: 30 }
+        });
         const id = await cron.task({ command: ['true'] });
         await cron.finish(id);
         move(31 * day);
