@@ -63,6 +63,7 @@ export type {
     EngineAccount
 } from './hosts-service.ts';
 export type { ServiceExit, ServiceInfo, ServiceLine, ServiceOptions, ServicesService } from './services.ts';
+export { type BufferedEvent, EventBuffer } from './event-buffer.ts';
 export { KeyedMutex, Mutex } from './mutex.ts';
 export { errors } from './plugin-errors.ts';
 export { createHookHost } from './boundary/hooks/hook-host.ts';
