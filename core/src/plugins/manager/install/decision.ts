@@ -1,14 +1,14 @@
-/** Checks before another package takes a plugin's place: what an admin decided about it, and whether it fits the other plugins. */
-import type { PluginPackage } from '@portico/registry';
+/** Checks and decisions before a package takes a plugin's place, with a panel that runs or on the command line alone. */
+import type { LockEntry, PluginPackage, Registry } from '@portico/registry';
 
 import { fail } from '../../../platform/errors.ts';
+import type { AuditEntry } from '../../../server/http/ports.ts';
 import type { Capabilities } from '../../runtime/generation.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import type { PluginData } from '../data/data-folders.ts';
-import type { Lifecycle } from '../reconciler/lifecycle.ts';
-import type { Decision, PluginRecord } from '../records/plugin.ts';
+import type { Decision, PluginRecord, Runtime } from '../records/plugin.ts';
 import { newRecord } from '../records/records.ts';
-import type { InstallRequest } from './ports.ts';
+import type { InstallRequest, KeptSettings } from './ports.ts';
 
 /** Adds a request to what was decided before. `missing` is what the package asks for beyond the decision; null when nothing is missing. */
 export function decide(
@@ -31,31 +31,89 @@ export function decide(
     return { decision, missing: beyond(asked, decision.decided, decision.grants) };
 }
 
+/** The package that is to be put in place, and what is known of its plugin. */
+export interface InstallCandidate {
+    readonly plugin: PluginPackage;
+    /** The package that has the plugin's name now; null when none has. */
+    readonly present: PluginPackage | null;
+    /** The present package is enabled, or runs. */
+    readonly isInUse: boolean;
+    /** The record of this package; null when it is new. */
+    readonly record: PluginRecord | null;
+    readonly request: InstallRequest;
+}
+
+/** What is decided about a package before it is put in place. */
+export interface InstallDecision {
+    /** The plugin is there with a record; otherwise the package is new. */
+    readonly isUpgrade: boolean;
+    readonly decision: Decision;
+    /** What it asks for and was not granted; null when it has everything. */
+    readonly missing: Capabilities | null;
+    /** Settings of an import that wait for it. */
+    readonly waiting: ReturnType<KeptSettings['find']>;
+}
+
+/**
+ * Decides what becomes of a package. A new one is enabled unless the request or an import says otherwise, or another package has its name.
+ *
+ * @throws CONFLICT 40900 when an enabled plugin of another package has the name; CONSENT_REQUIRED 40910 for an upgrade that asks for more than is granted
+ */
+export function decideInstall(
+    {
+        data,
+        kept
+    }: { readonly data: Pick<PluginData, 'keptSettings'>; readonly kept: Pick<KeptSettings, 'find'> },
+    { plugin, present, isInUse, record, request }: InstallCandidate
+): InstallDecision {
+    const { name } = plugin.manifest;
+    if (present !== null && present.package !== plugin.package && isInUse) {
+        throw fail.CONFLICT(
+            { field: 'name', by: present.package },
+            { message: `${present.package} has the name ${name} and is enabled: disable it first` }
+        );
+    }
+    const isUpgrade = record !== null && present?.package === plugin.package;
+    const waiting = isUpgrade ? null : kept.find(name, plugin.package);
+    const enabled = isUpgrade
+        ? request.enabled
+        : present === null && (request.enabled ?? waiting?.enabled ?? true);
+    const { decision, missing } = decide(data, plugin, { ...request, enabled }, record);
+    if (isUpgrade && missing !== null) {
+        throw fail.CONSENT_REQUIRED({ plugin: name, missing, version: plugin.version });
+    }
+    return {
+        isUpgrade,
+        waiting,
+        missing,
+        decision: { ...decision, enabled: decision.enabled && missing === null }
+    };
+}
+
 /**
  * Checks the requirements between a package and the other plugins.
  *
+ * @param others - every plugin but that of the package's name
  * @param mustRun - the package must be able to run, too
  * @throws IN_USE 40901 when an enabled plugin requires another version; PLUGIN_FAILED 50303 when the package could not run
  */
 export function requireFit(
-    lifecycle: Lifecycle,
-    name: string,
+    registry: Pick<Registry, 'resolve'>,
+    others: readonly { readonly runtime: Runtime; readonly record: PluginRecord | null }[],
     plugin: PluginPackage,
     mustRun: boolean
 ): void {
-    const others = lifecycle.runtimes().filter((each) => each.name !== name);
-    const { unresolved } = lifecycle.registry.resolve([
-        ...others.flatMap((each) => each.plugin ?? []),
+    const { name } = plugin.manifest;
+    const { unresolved } = registry.resolve([
+        ...others.flatMap(({ runtime }) => runtime.plugin ?? []),
         plugin
     ]);
-    const dependants = lifecycle.known.dependants(name);
-    const broken = unresolved.flatMap((each) => {
-        const other = others.find((one) => one.plugin === each.plugin);
-        return other !== undefined &&
-            other.obstacle === null &&
-            dependants.includes(other.name) &&
-            lifecycle.recordOf(other)?.enabled === true
-            ? [{ plugin: other.name, message: each.message }]
+    const broken = unresolved.flatMap(({ plugin: unfit, message }) => {
+        const other = others.find(({ runtime }) => runtime.plugin === unfit);
+        return other?.runtime.obstacle === null &&
+            other.record?.enabled === true &&
+            Object.hasOwn(unfit.manifest.requires ?? {}, name)
+            ? [{ plugin: other.runtime.name, message }]
             : [];
     });
     if (broken.length > 0) {
@@ -71,4 +129,21 @@ export function requireFit(
             { message: own.message }
         );
     }
+}
+
+/** The part of an install's audit entry that says what was put in place. @param from - the version before; null for none */
+export function auditOfInstall(
+    plugin: PluginPackage,
+    { integrity, signature }: Pick<LockEntry, 'integrity' | 'signature'>,
+    { enabled, grants }: Decision,
+    from: string | null
+): Pick<AuditEntry, 'resource' | 'resourceId' | 'outcome' | 'code' | 'before' | 'after'> {
+    return {
+        resource: 'plugins',
+        resourceId: plugin.manifest.name,
+        outcome: 'success',
+        code: 0,
+        before: { version: from },
+        after: { package: plugin.package, version: plugin.version, integrity, signature, enabled, grants }
+    };
 }

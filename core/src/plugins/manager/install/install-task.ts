@@ -7,7 +7,6 @@ import { type Call, recordedActor } from '../../../platform/call.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
-import type { Capabilities } from '../../runtime/generation.ts';
 import { missingRequirement } from '../reconciler/desired-state.ts';
 import type { PluginDataRow } from '../records/entities.ts';
 import { type Decision, emptyRuntime, type Runtime } from '../records/plugin.ts';
@@ -16,9 +15,9 @@ import { activateStopped } from '../upgrade/activate.ts';
 import type { SwapPhase } from '../upgrade/ports.ts';
 import { probe } from '../upgrade/probe.ts';
 import { swap } from '../upgrade/swap.ts';
-import { decide, requireFit } from './decision.ts';
+import { auditOfInstall, decideInstall, type InstallDecision, requireFit } from './decision.ts';
 import { installFailed } from './install-failure.ts';
-import type { InstallerPorts, InstallOrder, KeptSettings } from './ports.ts';
+import type { InstallerPorts, InstallOrder } from './ports.ts';
 
 const resource = 'plugins';
 /** How much of the task is done when a phase begins. */
@@ -46,17 +45,10 @@ interface Package {
 }
 
 /** What is done with the package. */
-interface Plan extends Package {
+interface Plan extends Package, InstallDecision {
     readonly runtime: Runtime;
-    /** The plugin is there with a record; otherwise the package is new. */
-    readonly isUpgrade: boolean;
     /** The package is to run at once. */
     readonly runs: boolean;
-    readonly decision: Decision;
-    /** What it asks for and was not granted; null when it has everything. */
-    readonly missing: Capabilities | null;
-    /** Settings of an import that wait for it. */
-    readonly waiting: ReturnType<KeptSettings['find']>;
     /** The data that it begins with; null for none. */
     readonly source: PluginDataRow | null;
     /** The version that was there; null for none. */
@@ -171,51 +163,27 @@ export class InstallTask {
     }
 
     #plan(next: Package): Plan {
-        const { lifecycle, data, kept } = this.#ports;
+        const { lifecycle, data } = this.#ports;
         const { plugin, entry } = next;
         const { request } = this.#order;
         const { name } = plugin.manifest;
         const known = lifecycle.runtime(name);
         const present = known?.plugin ?? null;
-        if (
-            known !== null &&
-            present !== null &&
-            present.package !== plugin.package &&
-            (lifecycle.recordOf(known)?.enabled === true || known.generation !== null)
-        ) {
-            throw fail.CONFLICT(
-                { field: 'name', by: present.package },
-                { message: `${present.package} has the name ${name} and is enabled: disable it first` }
-            );
-        }
         const record = lifecycle.records.get(name, plugin.package);
-        const isUpgrade = record !== null && present?.package === plugin.package;
-        const waiting = isUpgrade ? null : kept.find(name, plugin.package);
-        const wanted = isUpgrade
-            ? request
-            : {
-                  ...request,
-                  enabled: present === null && (request.enabled ?? waiting?.enabled ?? true)
-              };
-        const { decision, missing } = decide(data, plugin, wanted, record);
-        if (isUpgrade && missing !== null) {
-            throw fail.CONSENT_REQUIRED({ plugin: name, missing, version: plugin.version });
-        }
-        const enabled = decision.enabled && missing === null;
+        const isInUse =
+            known !== null && (lifecycle.recordOf(known)?.enabled === true || known.generation !== null);
+        const decided = decideInstall(this.#ports, { plugin, present, isInUse, record, request });
         const runtime = known ?? emptyRuntime(name);
         const runs =
-            enabled &&
+            decided.decision.enabled &&
             record?.quarantinedAt == null &&
             missingRequirement({ ...runtime, plugin }, (other) => lifecycle.runtime(other)) === null;
-        requireFit(lifecycle, name, plugin, isUpgrade && runs);
+        requireFit(lifecycle.registry, lifecycle.known.others(name), plugin, decided.isUpgrade && runs);
         return {
             ...next,
+            ...decided,
             runtime,
-            isUpgrade,
             runs,
-            decision: { ...decision, enabled },
-            missing,
-            waiting,
             source: chooseSource({ data, name, plugin, entry, restoreData: request.restoreData === true }),
             from: present?.version ?? null
         };
@@ -307,19 +275,8 @@ export class InstallTask {
             also: (tx) =>
                 this.#ports.recorder.record(tx, {
                     ...this.#auditEntry(),
-                    resourceId: name,
-                    outcome: 'success',
-                    status: 200,
-                    code: 0,
-                    before: { version: from },
-                    after: {
-                        package: plugin.package,
-                        version: plugin.version,
-                        integrity: entry.integrity,
-                        signature: entry.signature,
-                        enabled: decision.enabled,
-                        grants: decision.grants
-                    }
+                    ...auditOfInstall(plugin, entry, decision, from),
+                    status: 200
                 })
         };
     }

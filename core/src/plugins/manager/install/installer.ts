@@ -58,7 +58,7 @@ export class Installer {
             if (missing !== null) {
                 throw fail.CONSENT_REQUIRED({ missing, version });
             }
-            requireFit(lifecycle, name, plugin, false);
+            requireFit(lifecycle.registry, lifecycle.known.others(name), plugin, false);
         }
         const isRollback = kept !== null && isOlder(kept.entry, runtime);
         return this.#start(

@@ -43,6 +43,13 @@ export class Runtimes {
         );
     }
 
+    /** Every plugin but one, with the record that applies to it now. */
+    others(name: string): readonly { readonly runtime: Runtime; readonly record: PluginRecord | null }[] {
+        return this.list()
+            .filter((runtime) => runtime.name !== name)
+            .map((runtime) => ({ runtime, record: this.recordOf(runtime) }));
+    }
+
     /** Names of the plugins that require a plugin directly. */
     dependants(name: string): readonly string[] {
         return this.list()
