@@ -179,7 +179,9 @@ export interface Notification {
     /** Without the plugin's name: `disk-full`. */
     readonly event: string;
     readonly severity: 'info' | 'warning' | 'error';
+    /** One line, at most 200 characters. */
     readonly title: string;
+    /** At most 10,000 characters. */
     readonly text?: string;
     /** Plain data for programs, such as ids: at most 32 KiB as JSON. Values whose key names a secret are masked. */
     readonly data?: Readonly<Record<string, unknown>>;

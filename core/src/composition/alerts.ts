@@ -1,16 +1,12 @@
 /** Which events of the panel become notifications. It taps the same hooks that plugins tap. */
+import type { Notification } from '@portico/sdk';
+
 import type { CoreHooks } from '../platform/hooks.ts';
 
 /** Where notifications go. */
 export interface Notifier {
     /** Returns at once, and never throws. */
-    notify(notification: {
-        readonly event: string;
-        readonly severity: 'info' | 'warning' | 'error';
-        readonly title: string;
-        readonly text?: string;
-        readonly data?: Readonly<Record<string, unknown>>;
-    }): void;
+    notify(notification: Notification): void;
 }
 
 /** Notifies of a plugin that failed by its own fault, or that is in quarantine. */

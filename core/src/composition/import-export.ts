@@ -21,7 +21,7 @@ import type { Accounts } from '../features/users/accounts/accounts.ts';
 import { createRoleSection } from '../features/users/export/role-section.ts';
 import { createUserSection } from '../features/users/export/user-section.ts';
 import type { Roles } from '../features/users/roles/roles.ts';
-import { type Call, recordedActor } from '../platform/call.ts';
+import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Keyring } from '../platform/keyring.ts';
@@ -31,6 +31,7 @@ import {
     PortablePlugins,
     type PortablePluginsOptions
 } from '../plugins/manager/settings/portable-plugins.ts';
+import { createInternalCall } from '../server/http/request/internal-call.ts';
 import type { ProxyServices } from './proxy.ts';
 
 /** What import and export need. */
@@ -239,7 +240,18 @@ export function createPluginCatalogue({
         call: Call,
         signal: AbortSignal
     ): Promise<void> => {
-        const own = callOf(call, audit, signal);
+        // The import has answered its own call, so what it starts gets audit entries of its own.
+        const { id: requestId, actor: caller, ip, userAgent } = call;
+        const own = createInternalCall({
+            id: requestId,
+            caller,
+            ip,
+            userAgent,
+            signal,
+            recorder: audit,
+            action: 'start',
+            resource: 'plugins'
+        });
         const { id } = await installer.install({ package: packageName, version }, { enabled }, own);
         for await (const event of tasks.events(id, call.actor, { signal })) {
             if (event.event === 'end') {
@@ -265,37 +277,5 @@ export function createPluginCatalogue({
         state: (name) => catalogue.state(name),
         requiredBy: (name) => catalogue.requiredBy(name),
         install
-    };
-}
-
-/** The import has answered its own call, so what it starts gets audit entries of its own. */
-function callOf({ id, actor, ip, userAgent }: Call, audit: Audit, signal: AbortSignal): Call {
-    return {
-        id,
-        actor,
-        ip,
-        userAgent,
-        ifMatch: null,
-        signal,
-        async complete(
-            tx,
-            { reply, action = 'start', resource = 'plugins', resourceId = null, before, after }
-        ) {
-            await audit.record(tx, {
-                actor: recordedActor(actor),
-                action,
-                resource,
-                resourceId,
-                before,
-                after,
-                outcome: 'success',
-                status: null,
-                code: 0,
-                ip,
-                userAgent,
-                requestId: id
-            });
-            return reply;
-        }
     };
 }

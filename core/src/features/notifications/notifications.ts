@@ -1,6 +1,8 @@
 /** Sends notifications: puts them into the outbox of every channel that wants them, from where the dispatcher takes them. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+import type { Notification } from '@portico/sdk';
+
 import type { Section } from '../../engine/section.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
@@ -15,12 +17,10 @@ import { ChannelStore } from './channels/store.ts';
 import { Deliveries } from './delivery/deliveries.ts';
 import { Dispatcher, usualRetryMs } from './delivery/dispatcher.ts';
 import { createEmailSender } from './delivery/email.ts';
-import { compose, type Message, messageId, type Notification, type Payload } from './delivery/message.ts';
+import { compose, type Message, messageId, type Payload } from './delivery/message.ts';
 import { DeliveryStore } from './delivery/store.ts';
 import { createWebhookSender } from './delivery/webhook.ts';
 import type { ChannelRow } from './entities.ts';
-
-export type { Notification } from './delivery/message.ts';
 
 /** Notifications that may wait to be written. When a part of the panel sends more at once, the newest are dropped. */
 const mostUnwritten = 1000;
@@ -109,7 +109,7 @@ export class Notifications {
         this.deliveries = new Deliveries({ db, channels, store: deliveries, dispatcher, clock });
     }
 
-    /** Sends a notification to every channel that wants it. Returns at once, never throws, and may be called inside a transaction. */
+    /** Sends a notification to every channel that wants it; its event is whole, such as `certificate.expiring`. Returns at once, never throws, and may be called inside a transaction. */
     notify(notification: Notification): void {
         if (this.#closed || this.#unwritten.length >= mostUnwritten) {
             this.#dropped += 1;

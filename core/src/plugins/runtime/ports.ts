@@ -7,6 +7,7 @@ import type {
     Certificate,
     EngineAccount,
     Host,
+    Notification,
     ProbeAnswer,
     ProbeOptions,
     Reply,
@@ -137,15 +138,7 @@ export interface PluginHostPorts {
     readonly hooks: HookHost;
     readonly db: Database;
     readonly tasks: TasksPort;
-    notify(notification: {
-        readonly event: string;
-        readonly severity: 'info' | 'warning' | 'error';
-        readonly title: string;
-        readonly text?: string;
-        readonly data?: Readonly<Record<string, unknown>>;
-        /** Only these channels, whatever their events. */
-        readonly channels?: readonly number[];
-    }): void;
+    notify(notification: Notification): void;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly clock: Clock;
     readonly log: Logger;

@@ -4,6 +4,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+import type { Notification } from '@portico/sdk';
+
 import type { ImportMode } from '../../../engine/section.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
@@ -26,12 +28,7 @@ export interface RestorerOptions {
     /** The running plugin of a name; every start gives it another `generation`. */
     running(plugin: string): { readonly package: string; readonly generation: object } | null;
     /** Tells the admins of a failure in the background. */
-    notify(notification: {
-        readonly event: string;
-        readonly severity: 'warning';
-        readonly title: string;
-        readonly text: string;
-    }): void;
+    notify(notification: Notification): void;
 }
 
 /** Who imported it, for the audit log. */

@@ -1,27 +1,14 @@
 /** Turns a notification into the message that is stored and sent: bounded, and without secrets. */
 import { randomBytes } from 'node:crypto';
 
+import type { Notification } from '@portico/sdk';
+
 import { maskKeys } from '../../../platform/log.ts';
 
-const severities = ['info', 'warning', 'error'] as const;
-
 /** How serious a notification is. */
-export type Severity = (typeof severities)[number];
+export type Severity = Notification['severity'];
 
-/** Something that an admin should know. */
-export interface Notification {
-    /** `noun.verb`, as `certificate.expiring`; the events of a plugin start with its name. */
-    readonly event: string;
-    readonly severity: Severity;
-    /** One line, at most 200 characters. */
-    readonly title: string;
-    /** At most 10,000 characters. */
-    readonly text?: string;
-    /** Plain data for programs, at most 32 KiB as JSON; values whose key names a secret are masked. */
-    readonly data?: Readonly<Record<string, unknown>>;
-    /** Ids of channels: only these get it, whatever events they name. Default: every channel whose events match. */
-    readonly channels?: readonly number[];
-}
+const severities: readonly Severity[] = ['info', 'warning', 'error'];
 
 /** A notification on its way to a receiver. `id` is the same for every attempt. */
 export interface Message {

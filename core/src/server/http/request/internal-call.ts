@@ -30,6 +30,10 @@ export interface InternalCallOptions extends Partial<Pick<Call, 'id' | 'ip' | 'i
     readonly signal?: AbortSignal;
     /** The program behind it, if there is one. */
     readonly userAgent?: string | null;
+    /** The action of audit entries that name none; default `update`. */
+    readonly action?: string;
+    /** The resource of audit entries that name none; default: the plugin behind the call, or `panel`. */
+    readonly resource?: string;
 }
 
 const system = systemCaller('system');
@@ -42,7 +46,9 @@ export function createInternalCall({
     signal = new AbortController().signal,
     ip = null,
     userAgent = null,
-    ifMatch = null
+    ifMatch = null,
+    action: usualAction = 'update',
+    resource: usualResource = caller.plugin ?? 'panel'
 }: InternalCallOptions): Call {
     return {
         id,
@@ -53,14 +59,7 @@ export function createInternalCall({
         signal,
         async complete(
             tx,
-            {
-                reply,
-                action = 'update',
-                resource = caller.plugin ?? 'panel',
-                resourceId = null,
-                before,
-                after
-            }
+            { reply, action = usualAction, resource = usualResource, resourceId = null, before, after }
         ) {
             await recorder.record(tx, {
                 actor: recordedActor(caller),
