@@ -48,7 +48,7 @@ describe('docs/notifications.md', () => {
         });
         await until(
             () =>
-                new Promise((resolve) => {
+                new Promise<boolean>((resolve) => {
                     const socket = connect(port, '127.0.0.1', () => resolve(true));
                     socket.on('connect', () => socket.destroy()).on('error', () => resolve(false));
                 })

@@ -7,8 +7,8 @@ import type { AccessRecord } from '@portico/sdk';
 
 import { AccessLog, type AccessLogOptions } from '../../../../core/src/engine/access-log/access-log.ts';
 import { startCaddy, type TestCaddy } from '../../../support/engine/caddy.ts';
-import { until } from '../../../support/engine/real.ts';
 import { testSite } from '../../../support/engine/site.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
