@@ -97,7 +97,7 @@ const LAYERS = [
         files: '^core/src/services/supervisor/',
         may: [
             'core/src/services/(supervisor/|port\\.ts$)',
-            'core/src/platform/(process-identity\\.ts$|control-group/)'
+            'core/src/platform/((process-identity|descriptors)\\.ts$|control-group/)'
         ],
         instead:
             'The supervisor is a process of its own that must stay small: it loads nothing of the SDK, and of the core only what it names here.'

@@ -64,6 +64,12 @@ export const SYSTEM_PACKAGES = [
         unit: 'postgresql.service',
         what: 'the PostgreSQL server of the tests, with its clients'
     },
+    {
+        command: 'systemd-cat',
+        package: 'systemd',
+        for: 'test',
+        what: 'what keeps services of plugins in a container of the tests'
+    },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
     {
         command: 'nginx',

@@ -14,11 +14,16 @@ export interface ServiceOptions {
     readonly user?: string;
     readonly limits?: SpawnOptions['limits'];
     /**
+     * As in {@link SpawnOptions.privateFiles}. They are written again for each run, also while the panel is down, and are gone when it has ended. In
+     * between they are kept where `env` is.
+     */
+    readonly privateFiles?: Readonly<Record<string, string>>;
+    /**
      * When a program that ended is started again, after half a second at first and at most a minute. `always` (default); `on-failure`: unless its exit
      * code is 0; `never`: only when the machine was started again; `once`: not even then.
      */
     readonly restart?: 'always' | 'on-failure' | 'never' | 'once';
-    /** How long it may take to end before it is killed, 0 to 3600; default 10. */
+    /** How long it may take to end before it is killed, 0 to 3600; default 10. Where systemd keeps services, less than 2 counts as 2. */
     readonly stopSeconds?: number;
     /** Asks the program itself to end; its descendants are killed after it. Default SIGTERM. */
     readonly stopSignal?: NodeJS.Signals;
@@ -83,7 +88,7 @@ export interface ServicesService {
     remove(name: string): Promise<void>;
     /**
      * Lines of its output, oldest first: the last `tail` of them (default 100, at most 10,000), and with `follow` each further one until the signal
-     * aborts, the generation ends or the service is removed. The newest 4 to 8 MiB are kept. @throws NOT_FOUND 40400
+     * aborts, the generation ends or the service is removed. The newest 4 to 8 MiB are kept; where systemd keeps services, what its journal keeps. @throws NOT_FOUND 40400
      */
     output(
         name: string,

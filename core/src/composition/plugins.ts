@@ -94,7 +94,7 @@ function runtimePorts(
         certificates: certificatesPort(certificates),
         accessLog: proxy.accessLog,
         network: networkPort(log),
-        services: createServices(config.dataDir, log),
+        services: createServices(config, log),
         fragments: engine.fragments,
         mandates: people.auth.mandates,
         isDangerous: (permission) => people.permissions.isDangerous(permission),

@@ -56,6 +56,12 @@ export const variables = [
         description: 'Where plugins are installed from; without it what npm is set to'
     },
     { name: 'PORTICO_SAFE_MODE', default: null, description: '`1`: no plugin is loaded' },
+    {
+        name: 'PORTICO_SERVICES',
+        default: 'auto',
+        description:
+            "What keeps the services of plugins: `auto` is systemd where it is the first process and the panel is root, otherwise the panel's own supervisor; `supervisor` is always the latter"
+    },
     { name: 'PORTICO_LOG_LEVEL', default: 'info', description: 'trace, debug, info, warn, error or fatal' }
 ] as const satisfies readonly Variable[];
 
@@ -80,6 +86,7 @@ export interface Config {
     /** Null: what npm is set to. */
     readonly npmRegistry: string | null;
     readonly safeMode: boolean;
+    readonly services: 'auto' | 'supervisor';
     readonly logLevel: string;
 }
 
@@ -120,6 +127,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (safeMode !== null && safeMode !== '1' && safeMode !== '0') {
         throw new Error(`PORTICO_SAFE_MODE is ${JSON.stringify(safeMode)}, but must be 1 or 0`);
     }
+    const services = required('PORTICO_SERVICES');
+    if (services !== 'auto' && services !== 'supervisor') {
+        throw new Error(`PORTICO_SERVICES is ${JSON.stringify(services)}, but must be auto or supervisor`);
+    }
     const npmRegistry = text('PORTICO_NPM_REGISTRY');
     if (npmRegistry !== null && !/^https?:$/.test(URL.parse(npmRegistry)?.protocol ?? '')) {
         throw new Error(
@@ -146,6 +157,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
             resolve(installationRoot, 'node_modules'),
         npmRegistry,
         safeMode: safeMode === '1',
+        services,
         logLevel
     });
 }

@@ -21,12 +21,14 @@ export interface ServiceCommand {
     /** Absolute path of the program. */
     readonly path: string;
     readonly args: readonly string[];
-    /** Absolute. */
+    /** Absolute; without a meaning for a service with private files. */
     readonly cwd: string;
     /** The whole environment. */
     readonly env: Readonly<Record<string, string>>;
     /** Null: the panel's own account. */
     readonly account: { readonly name: string; readonly uid: number; readonly gid: number } | null;
+    /** Texts by plain file name. Each run has them in a folder of its own, its working folder, which is gone with the run; absent where there are none. */
+    readonly privateFiles?: Readonly<Record<string, string>>;
     /** Limits of the program and all its descendants together. */
     readonly limits: GroupLimits;
     readonly restart: RestartPolicy;
@@ -101,6 +103,8 @@ export interface ServicesPort {
     /** Ends a service and forgets it with its output. A name that there is not is no error. */
     remove(owner: string, name: string): Promise<void>;
     output(owner: string, name: string, options: OutputOptions): AsyncIterable<ServiceLine>;
+    /** Gives all services of an owner to another one. They go on. A service that the other one has under the same name is removed. */
+    adopt(from: string, to: string): Promise<void>;
     /** Lets go of the backing. Services go on. */
     close(): Promise<void>;
 }

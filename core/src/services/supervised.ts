@@ -23,6 +23,8 @@ export interface SupervisedOptions {
     /** The supervisor's own folder, absolute. */
     readonly folder: string;
     readonly log: { warn(message: string, fields?: object): void };
+    /** Is done before the supervisor is asked for the first time. */
+    readonly prepare?: () => Promise<void>;
 }
 
 /** How long a supervisor may take until its socket answers. */
@@ -37,6 +39,7 @@ export class SupervisedServices implements ServicesPort {
     /** Followers of the output of a service end when the service is removed. */
     readonly #followed = new Map<string, AbortController>();
     #connection: Promise<Connection> | null = null;
+    #prepared: Promise<void> | null = null;
     /** What `#connection` became. */
     #current: Connection | null = null;
 
@@ -81,6 +84,14 @@ export class SupervisedServices implements ServicesPort {
             await this.#call('remove', { owner, name });
         }
         this.#followed.get(`${owner}${ownerMark}${name}`)?.abort();
+    }
+
+    async adopt(from: string, to: string): Promise<void> {
+        const before = `${from}${ownerMark}`;
+        if (this.#names().some((id) => id.startsWith(before))) {
+            await this.#call('adopt', { from, to });
+        }
+        this.#followed.forEach((following, id) => id.startsWith(before) && following.abort());
     }
 
     async *output(owner: string, name: string, options: OutputOptions): AsyncGenerator<ServiceLine> {
@@ -168,6 +179,7 @@ export class SupervisedServices implements ServicesPort {
     /** Connects to the supervisor. Where none is, one is started; one of another version is replaced. */
     async #connect(): Promise<Connection> {
         const { folder } = this.#options;
+        await this.#prepare();
         const end = performance.now() + startMs;
         let startedAt = -Infinity;
         for (;;) {
@@ -189,6 +201,15 @@ export class SupervisedServices implements ServicesPort {
             }
             await wait(pollMs);
         }
+    }
+
+    /** What failed is tried again by the next call. */
+    #prepare(): Promise<void> {
+        this.#prepared ??= (this.#options.prepare?.() ?? Promise.resolve()).catch((error: unknown) => {
+            this.#prepared = null;
+            throw error;
+        });
+        return this.#prepared;
     }
 
     /** False when the supervisor ended, or is another version, which is then asked to end. */

@@ -153,6 +153,11 @@ export class TestServices {
     }
 
     /** @internal */
+    async adopt(): Promise<void> {
+        // There is one plugin, so there is no other owner.
+    }
+
+    /** @internal */
     async close(): Promise<void> {
         // Nothing runs that would have to end.
     }

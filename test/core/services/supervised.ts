@@ -1,14 +1,25 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+    cpSync,
+    existsSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    statSync,
+    writeFileSync
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { identify, isAlive, type ProcessIdentity } from '../../../core/src/platform/process-identity.ts';
 import { ServiceNotReloadable, ServiceUnknown, StorageFull } from '../../../core/src/services/port.ts';
+import type { SupervisedServices } from '../../../core/src/services/supervised.ts';
 import { OutputLog } from '../../../core/src/services/supervisor/output-log.ts';
 import { Run } from '../../../core/src/services/supervisor/run.ts';
 import { Store } from '../../../core/src/services/supervisor/store.ts';
@@ -161,6 +172,103 @@ describe('SupervisedServices', { timeout: 60_000 }, () => {
         expect(readFileSync(once, 'utf8')).to.equal('ran\n');
         expect((await rig.services.start(owner, 'once')).state).to.equal('running');
         await until(async () => readFileSync(once, 'utf8') === 'ran\nran\n');
+    });
+
+    it('starts after a reboot what should run then, and takes no process of the new boot for its own', async () => {
+        await rig.services.put(owner, 'always', shell(idle));
+        await rig.services.put(owner, 'never', shell(idle, { restart: 'never' }));
+        await rig.services.put(owner, 'ended', shell('exit 0', { restart: 'never' }));
+        await rig.services.put(owner, 'once', shell('exit 0', { restart: 'once' }));
+        await rig.services.put(owner, 'stopped', shell(idle));
+        await rig.services.stop(owner, 'stopped');
+        const exitsOf = async (name: string): Promise<number> => (await statusOf(rig.services, name)).exits;
+        await until(async () => (await exitsOf('ended')) + (await exitsOf('once')) === 2);
+        const [always, supervisor, watchdog] = [
+            await identityOf('always'),
+            await rig.supervisor(),
+            await rig.watchdog()
+        ];
+        await rig.services.close();
+        [watchdog, supervisor].forEach(({ pid }) => process.kill(pid, 'SIGKILL'));
+        await until(() => !isAlive(supervisor));
+        // A reboot ends every process and gives the machine another id. One process is left here: it stands for one of the new boot.
+        const units = join(rig.folder, 'services/units');
+        const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+        for (const id of readdirSync(units)) {
+            const file = join(units, id, 'state.json');
+            const state = readFileSync(file, 'utf8');
+            writeFileSync(file, state.replaceAll(boot, boot.replace(/./g, '0')));
+        }
+        const pidsOf = (text: string): number[] =>
+            [...text.matchAll(/"pid":(\d+)/g)].map((each) => Number(each[1]));
+        const [never = 0] = pidsOf(readFileSync(join(units, 'web-1.never/state.json'), 'utf8'));
+        process.kill(never, 'SIGKILL');
+        rig.services = rig.panel();
+        await rig.services.open();
+        await until(async () => (await statusOf(rig.services, 'always')).state === 'running');
+        expect(await pidOf('always')).to.not.equal(always.pid);
+        expect((await statusOf(rig.services, 'always')).exits).to.equal(0);
+        await until(async () => (await exitsOf('ended')) === 2);
+        expect((await statusOf(rig.services, 'never')).state).to.equal('running');
+        expect(await exitsOf('once')).to.equal(1);
+        expect((await statusOf(rig.services, 'stopped')).state).to.equal('stopped');
+    });
+
+    it('takes over from a supervisor of another version, older or newer, and its services go on', async () => {
+        const command = shell(idle);
+        let pid: number | null = null;
+        for (const version of [1, 99]) {
+            const other = await versionOf(version);
+            pid ??= (await other.put(owner, 'web', command)).pid;
+            expect((await other.put(owner, 'web', command)).pid).to.equal(pid);
+            const [supervisor, watchdog] = [await rig.supervisor(), await rig.watchdog()];
+            expect((await rig.hello()).version).to.equal(version);
+            await other.close();
+            await restartPanel();
+            expect(await statusOf(rig.services, 'web')).to.include({ state: 'running', pid, exits: 0 });
+            expect((await rig.hello()).version).to.not.equal(version);
+            await until(() => !isAlive(supervisor) && !isAlive(watchdog));
+        }
+    });
+
+    it('gives its services to another owner, and they go on', async () => {
+        await rig.services.put(owner, 'web', shell(`while read -r line; do :; done; ${idle}`));
+        await rig.services.put(owner, 'bad', shell('sleep 0.2; exit 3'));
+        await rig.services.put('web-2', 'web', shell(idle));
+        const [pid, replaced] = [await pidOf('web'), (await statusOf(rig.services, 'web', 'web-2')).pid ?? 0];
+        await rig.services.adopt(owner, 'web-2');
+        await rig.services.adopt(owner, 'web-2');
+        expect(await rig.services.list(owner)).to.equal([]);
+        expect(identify(replaced)).to.be.null();
+        expect((await statusOf(rig.services, 'web', 'web-2')).pid).to.equal(pid);
+        const exits = async (): Promise<number> => (await statusOf(rig.services, 'bad', 'web-2')).exits;
+        const before = await exits();
+        await until(async () => (await exits()) > before);
+        expect((await statusOf(rig.services, 'bad', 'web-2')).lastExit?.code).to.equal(3);
+        process.kill((await rig.supervisor()).pid, 'SIGKILL');
+        await until(async () => (await statusOf(rig.services, 'web', 'web-2')).pid === pid);
+        await rig.services.stop('web-2', 'web');
+        expect(identify(pid)).to.be.null();
+    });
+
+    it('gives private files to each run alone, in its working folder', async () => {
+        const account = process.getuid?.() === 0 ? { name: 'nobody', uid: 65534, gid: 65534 } : null;
+        const script = `pwd; stat -c '%a %u' secret; cat secret; echo; ${idle}`;
+        await rig.services.put(owner, 'web', shell(script, { account, privateFiles: { secret: 'first' } }));
+        await until(async () => (await textOf('web')).length === 3);
+        const [folder = '', ...rest] = await textOf('web');
+        expect(rest).to.equal([`600 ${account?.uid ?? process.getuid?.()}`, 'first']);
+        process.kill(await pidOf('web'), 'SIGKILL');
+        await until(async () => (await textOf('web')).length === 6);
+        expect((await textOf('web')).slice(3)).to.equal([folder, ...rest]);
+        await rig.services.put(owner, 'web', shell(script, { account, privateFiles: { secret: 'second' } }));
+        await until(async () => (await textOf('web')).at(-1) === 'second');
+        await rig.services.stop(owner, 'web');
+        expect(existsSync(folder)).to.be.false();
+        await rig.services.start(owner, 'web');
+        expect(existsSync(folder)).to.be.true();
+        await rig.services.remove(owner, 'web');
+        expect(existsSync(folder)).to.be.false();
     });
 
     it('signals no process that got the pid of a program', async () => {
@@ -337,6 +445,23 @@ describe('SupervisedServices', { timeout: 60_000 }, () => {
         }
     });
 });
+
+/** Services of a panel of another version: the same code with another version of the protocol. */
+async function versionOf(version: number): Promise<SupervisedServices> {
+    const to = join(rig.folder, `version${version}`);
+    for (const each of ['services', 'platform']) {
+        const from = fileURLToPath(new URL(`../../../core/src/${each}`, import.meta.url));
+        cpSync(from, join(to, each), { recursive: true });
+    }
+    writeFileSync(join(to, 'package.json'), '{"type":"module"}');
+    const protocol = join(to, 'services/supervisor/protocol.ts');
+    const text = readFileSync(protocol, 'utf8');
+    writeFileSync(protocol, text.replace(/protocolVersion = \d+/, `protocolVersion = ${version}`));
+    const { SupervisedServices: Other } = (await import(join(to, 'services/supervised.ts'))) as {
+        readonly SupervisedServices: typeof SupervisedServices;
+    };
+    return new Other({ folder: join(rig.folder, 'services'), log: { warn: () => undefined } });
+}
 
 describe('OutputLog', { timeout: 20_000 }, () => {
     itWithDisk('says how many lines a full disk cost', async () => {

@@ -32,6 +32,11 @@ export class ServicesRig {
         });
     }
 
+    /** What the supervisor says of itself. */
+    async hello(): Promise<{ readonly version: number; readonly pid: number }> {
+        return this.#call('hello');
+    }
+
     /** The process of the supervisor. */
     async supervisor(): Promise<ProcessIdentity> {
         const { pid } = await this.#call('hello');
@@ -66,8 +71,8 @@ export class ServicesRig {
         rmSync(this.folder, { recursive: true, force: true });
     }
 
-    async #call(method: 'hello' | 'retire'): Promise<{ readonly pid: number }> {
-        let answer: { readonly pid: number } | null = null;
+    async #call(method: 'hello' | 'retire'): Promise<{ readonly version: number; readonly pid: number }> {
+        let answer: { readonly version: number; readonly pid: number } | null = null;
         await until(async () => {
             const connection = await Connection.open(join(this.folder, 'services'));
             // A supervisor that is being killed may still accept connections.
@@ -75,7 +80,7 @@ export class ServicesRig {
             connection?.close();
             return answer !== null || (method === 'retire' && connection !== null);
         });
-        return answer as unknown as { readonly pid: number }; // `until` sets it
+        return answer as unknown as { readonly version: number; readonly pid: number }; // `until` sets it
     }
 }
 

@@ -164,6 +164,7 @@ export async function startPanel(
             PORTICO_ENGINE_HTTPS_PORT: String(https),
             PORTICO_ADMIN_PASSWORD: firstPassword,
             PORTICO_PLUGIN_DIRS: '',
+            PORTICO_SERVICES: 'supervisor',
             ...env
         })
     });

@@ -58,6 +58,7 @@ export async function startPanel(options: TestPanelOptions = {}): Promise<TestPa
             PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
             PORTICO_LOG_LEVEL: 'debug',
             PORTICO_PLUGIN_DIRS: '',
+            PORTICO_SERVICES: 'supervisor',
             ...options.environment
         },
         root

@@ -93,6 +93,7 @@ export async function createPanelProcess({
                     PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
                     PORTICO_LOG_LEVEL: 'warn',
                     PORTICO_PLUGIN_DIRS: '',
+                    PORTICO_SERVICES: 'supervisor',
                     ...environment
                 }
             }

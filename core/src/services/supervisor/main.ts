@@ -1,11 +1,14 @@
 /** The supervisor's process. Its only argument is its folder. It outlives the panel, and the services outlive it. */
 import { mkdirSync } from 'node:fs';
 
+import { closeInherited } from '../../platform/descriptors.ts';
 import { ControlServer } from './control.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** How often a supervisor without services looks whether it is still wanted. */
 const idleMs = 10_000;
+
+closeInherited();
 
 const [, , folder = ''] = process.argv;
 const log = (message: string): void => void process.stderr.write(`${new Date().toISOString()} ${message}\n`);

@@ -12,7 +12,7 @@ const mostWaiting = 512 * 1024;
 
 /** Writes lines to a file. When half of the limit is reached, the file takes the place of the one before it. */
 export class OutputLog {
-    readonly #path: string;
+    #path: string;
     readonly #limit: number;
     readonly #cutters = { stdout: new LineCutter(), stderr: new LineCutter() };
     #waiting: string[] = [];
@@ -39,6 +39,11 @@ export class OutputLog {
     /** Keeps a line of the supervisor's own. */
     note(text: string): void {
         this.#keep('stderr', [`[portico] ${text}`]);
+    }
+
+    /** The file lies elsewhere from now on; the caller has moved it. */
+    moved(path: string): void {
+        this.#path = path;
     }
 
     /** Keeps what was written without a line break at the end. Resolves when everything is on the disk or lost. */

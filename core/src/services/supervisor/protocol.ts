@@ -1,8 +1,8 @@
 /** What the panel and its supervisor say to each other: one line of JSON for each call, and one for each answer. */
-import type { ServiceCommand, ServiceStatus } from '../port.ts';
+import { type ServiceCommand, serviceName, type ServiceStatus } from '../port.ts';
 
 /** Changes with every change of what crosses or lies on the disk. A panel replaces a supervisor of another version; services go on. */
-export const protocolVersion = 1;
+export const protocolVersion = 2;
 
 /** Name of the socket in the supervisor's folder. */
 export const socketName = 'control.sock';
@@ -17,6 +17,16 @@ export interface Target {
     readonly name: string;
 }
 
+const ownerForm = /^[a-z0-9][a-z0-9-]{0,63}$/;
+
+/** Name of a service's folder. @throws TypeError when owner or name would lead elsewhere */
+export function idOf({ owner, name }: Target): string {
+    if (!ownerForm.test(owner) || !serviceName.test(name)) {
+        throw new TypeError(`${owner} ${name} is no name of a service`);
+    }
+    return `${owner}${ownerMark}${name}`;
+}
+
 /** The calls of the panel. */
 export interface Calls {
     hello(input: object): { readonly version: number; readonly pid: number };
@@ -27,6 +37,8 @@ export interface Calls {
     restart(input: Target): ServiceStatus;
     reload(input: Target): ServiceStatus;
     remove(input: Target): null;
+    /** Gives the services of an owner to another one. */
+    adopt(input: { readonly from: string; readonly to: string }): null;
     /** Ends the supervisor. Services go on. */
     retire(input: object): null;
 }

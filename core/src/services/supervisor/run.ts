@@ -13,6 +13,7 @@ import { identify, isAlive, type ProcessIdentity } from '../../platform/process-
 import type { ServiceCommand, ServiceExit } from '../port.ts';
 import { findDescendants, marker } from './descendants.ts';
 import type { OutputLog } from './output-log.ts';
+import { filesFolder, removeFiles, writeFiles } from './private-files.ts';
 import type { RunRecord, Spec, Store } from './store.ts';
 
 /** Names the present boot of the machine. */
@@ -70,6 +71,7 @@ export class Run {
         await new ControlGroups(() => hierarchies).end(groupName(parts.spec));
         const group = await makeGroup(hierarchies, parts.spec);
         try {
+            writeFiles(parts.spec);
             const child = await spawnGated(parts);
             const ended = new Promise<ServiceExit>((resolve) =>
                 child.once('exit', (code, signal) => {
@@ -102,6 +104,7 @@ export class Run {
                 throw error;
             }
         } catch (error) {
+            removeFiles(parts.spec);
             await group?.remove();
             throw error;
         }
@@ -162,7 +165,8 @@ export async function killLeftBehind(
 /** Starts the program behind the gate. */
 async function spawnGated({ spec, store }: RunParts): Promise<ChildProcess & { readonly pid: number }> {
     const { command, mark } = spec;
-    const { path, args, cwd, env, account } = command;
+    const { path, args, env, account } = command;
+    const cwd = command.privateFiles === undefined ? command.cwd : filesFolder(mark);
     store.makePipes(spec);
     // Opened for reading too, so that a pipe without a reader is never an error for the program while there is no supervisor.
     const pipes = (['stdout', 'stderr'] as const).map((stream) =>
@@ -171,7 +175,7 @@ async function spawnGated({ spec, store }: RunParts): Promise<ChildProcess & { r
     try {
         const child = spawn('/bin/sh', ['-c', gate, 'portico-service', path, ...args], {
             cwd,
-            env: { ...env, [marker]: mark },
+            env: { HOME: cwd, ...env, [marker]: mark },
             detached: true,
             stdio: ['ignore', ...pipes, 'pipe'],
             ...(account === null ? {} : { uid: account.uid, gid: account.gid })
@@ -211,6 +215,7 @@ async function killRun(
     for (;;) {
         const left = findDescendants(belonging);
         if (left.length === 0) {
+            removeFiles(spec);
             return;
         }
         left.forEach((identity) => signal(identity, 'SIGKILL'));

@@ -128,6 +128,14 @@ export class Service {
         this.#store.remove();
     }
 
+    /** Keeps it in another folder from now on. Its program goes on. */
+    move(folder: string): Promise<void> {
+        return this.#exclusive(async () => {
+            this.#store.move(folder);
+            this.#log.moved(this.#store.outputFile);
+        });
+    }
+
     /** Lets go of it. Its program goes on. */
     async release(): Promise<void> {
         this.#isClosed = true;

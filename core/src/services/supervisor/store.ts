@@ -74,10 +74,15 @@ export function isLeftover(folder: string): boolean {
 
 /** The folder of one service. */
 export class Store {
-    readonly folder: string;
+    #folder: string;
 
     constructor(folder: string) {
-        this.folder = folder;
+        this.#folder = folder;
+    }
+
+    /** Where it is. */
+    get folder(): string {
+        return this.#folder;
     }
 
     /** Where lines of its output are kept. */
@@ -148,6 +153,13 @@ export class Store {
         } finally {
             closeSync(file);
         }
+    }
+
+    /** Moves everything to another folder of the same disk. */
+    move(folder: string): void {
+        renameSync(this.folder, folder);
+        this.#folder = folder;
+        syncFolder(dirname(folder));
     }
 
     /** Forgets the service. A crash in between leaves a folder that `isLeftover` names. */

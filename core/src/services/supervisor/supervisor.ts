@@ -3,12 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { serviceName, ServiceUnknown } from '../port.ts';
-import { type Calls, ownerMark, protocolVersion, servicesFolder, type Target } from './protocol.ts';
+import { ServiceUnknown } from '../port.ts';
+import { type Calls, idOf, ownerMark, protocolVersion, servicesFolder, type Target } from './protocol.ts';
 import { Service, type ServiceTiming } from './service.ts';
 import { isLeftover, Store } from './store.ts';
-
-const ownerForm = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 /** The calls that are about services. */
 export type ServedCalls = {
@@ -112,6 +110,23 @@ export class Supervisor implements ServedCalls {
         });
     }
 
+    async adopt({ from, to }: Parameters<Calls['adopt']>[0]): Promise<null> {
+        const names = (await this.list({ owner: from })).map(({ name }) => name);
+        for (const name of names) {
+            await this.remove({ owner: to, name });
+            const [before, after] = [idOf({ owner: from, name }), idOf({ owner: to, name })];
+            await this.#change(before, async () => {
+                const service = this.#services.get(before);
+                await service?.move(join(this.#folder, after));
+                if (service !== undefined) {
+                    this.#services.delete(before);
+                    this.#services.set(after, service);
+                }
+            });
+        }
+        return null;
+    }
+
     /** Whether there is any service. */
     get isEmpty(): boolean {
         return this.#services.size === 0 && this.#changing.size === 0;
@@ -140,12 +155,4 @@ export class Supervisor implements ServedCalls {
         this.#changing.set(id, changing);
         return changing;
     }
-}
-
-/** Name of a service's folder. @throws TypeError when owner or name would lead elsewhere */
-function idOf({ owner, name }: Target): string {
-    if (!ownerForm.test(owner) || !serviceName.test(name)) {
-        throw new TypeError(`${owner} ${name} is no name of a service`);
-    }
-    return `${owner}${ownerMark}${name}`;
 }

@@ -2,7 +2,7 @@
 import { Grants } from '@portico/sdk/host';
 
 import { ownerOf, type ServicesPort, type ServiceStatus } from '../../../services/port.ts';
-import { PluginServices } from '../../runtime/programs/services.ts';
+import { PluginServices, serviceFailure } from '../../runtime/programs/services.ts';
 import { askedOf } from '../consent/capabilities.ts';
 import type { PluginRecord } from './plugin.ts';
 
@@ -32,12 +32,21 @@ export class RecordedServices {
         }).revoke();
     }
 
-    /** Ends all services of a plugin and forgets them. @throws ServicesUnavailable */
+    /** Ends all services of a plugin and forgets them. @throws SERVICES_UNAVAILABLE 50308 */
     async purge({ name, package: from }: Owner): Promise<void> {
         const owner = ownerOf(name, from);
-        for (const service of await this.#services.list(owner)) {
-            await this.#services.remove(owner, service.name);
-        }
+        await told(async () => {
+            for (const service of await this.#services.list(owner)) {
+                await this.#services.remove(owner, service.name);
+            }
+        });
+    }
+
+    /** Gives the services of one package to another one that takes over its record. They go on. @throws SERVICES_UNAVAILABLE 50308 */
+    async adopt(from: Owner, to: Owner): Promise<void> {
+        await told(() =>
+            this.#services.adopt(ownerOf(from.name, from.package), ownerOf(to.name, to.package))
+        );
     }
 
     /** One sentence about the services that go on without their plugin; none where there are none. */
@@ -50,5 +59,14 @@ export class RecordedServices {
         return names.length === 0
             ? []
             : [`These services go on: ${names.join(', ')}. They end when the plugin's data are deleted`];
+    }
+}
+
+/** Does the work, and turns an error of the services into what an admin is told. */
+async function told(work: () => Promise<void>): Promise<void> {
+    try {
+        await work();
+    } catch (error) {
+        throw serviceFailure(error, '');
     }
 }

@@ -35,7 +35,7 @@ export interface PluginServiceOptions {
     /** Removes from the engine what these plugins added to it. Resolves with a sentence for each plugin that had added anything. */
     dropFragments(plugins: readonly string[]): Promise<readonly string[]>;
     readonly health: Pick<PluginHealth, 'ask'>;
-    readonly services: Pick<RecordedServices, 'list' | 'revoke'>;
+    readonly services: Pick<RecordedServices, 'list' | 'revoke' | 'adopt'>;
     /** Cuts the plugin's requests when it stops, instead of waiting for them. */
     hurry(plugin: string): void;
 }
@@ -144,7 +144,9 @@ export class PluginService {
             throw fail.IN_USE({ by }, { message: `${name} is required by ${by.join(', ')}` });
         }
         const decision = await this.#decide(runtime, before, change, call);
-        await this.#write(before, decision, change, by, call);
+        await this.#withAdopted(change.adopt === true ? this.#adoptable(before) : null, before, () =>
+            this.#write(before, decision, change, by, call)
+        );
         if (!decision.enabled) {
             runtime.interrupt?.();
             (change.force === true ? [name, ...by] : []).forEach((each) => this.#options.hurry(each));
@@ -170,6 +172,25 @@ export class PluginService {
         ];
         const safe = this.#options.safeMode();
         return this.#answer(runtime, safe === null ? sentences : [safe]);
+    }
+
+    /** Does the work with the services of another package at the one that takes over its record; they go back when the work fails. */
+    async #withAdopted(
+        other: PluginRecord | null,
+        record: PluginRecord,
+        work: () => Promise<void>
+    ): Promise<void> {
+        const { services } = this.#options;
+        if (other === null) {
+            return work();
+        }
+        await services.adopt(other, record);
+        try {
+            await work();
+        } catch (error) {
+            await services.adopt(record, other).catch(() => undefined);
+            throw error;
+        }
     }
 
     async #require(name: string): Promise<Runtime> {

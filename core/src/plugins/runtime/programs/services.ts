@@ -104,7 +104,7 @@ export class PluginServices {
                 yield { ...line, at: new Date(at) };
             }
         } catch (error) {
-            throw failureFor(error, name);
+            throw serviceFailure(error, name);
         }
     }
 
@@ -132,7 +132,8 @@ export class PluginServices {
 
     async #command(options: ServiceOptions): Promise<ServiceCommand> {
         const { grants } = this.#options;
-        const { file, args, cwd = '/', user, limits = {}, restart = 'always' } = options;
+        const { file, args, cwd = '/', user, limits = {}, restart = 'always', privateFiles = {} } = options;
+        const hasFiles = Object.keys(privateFiles).length > 0;
         grants.require('exec', file);
         if (user !== undefined) {
             grants.require('users', user);
@@ -155,11 +156,13 @@ export class PluginServices {
             cwd,
             env: {
                 ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }),
+                LANG: 'C.UTF-8',
+                // With private files and no account, the folder of the files is the home; the backing makes it.
+                ...(hasFiles && account === null ? {} : { HOME: account?.home ?? cwd }),
                 ...options.env,
-                PATH: fixedPath,
-                HOME: options.env?.['HOME'] ?? account?.home ?? cwd,
-                LANG: options.env?.['LANG'] ?? 'C.UTF-8'
+                PATH: fixedPath
             },
+            ...(hasFiles ? { privateFiles } : {}),
             account: account === null ? null : { name: account.name, uid: account.uid, gid: account.gid },
             limits: limits.group ?? {},
             restart,
@@ -180,7 +183,7 @@ export class PluginServices {
         try {
             return await work(this.#options.services);
         } catch (error) {
-            throw failureFor(error, name);
+            throw serviceFailure(error, name);
         }
     }
 }
@@ -190,12 +193,13 @@ function checkService(name: unknown, options: ServiceOptions): void {
     if (typeof name !== 'string' || !serviceName.test(name)) {
         throw refused('name', `The name of a service is ${serviceName.source}`);
     }
-    const { file, args, env, cwd, limits = {}, restart = 'always', stopSeconds = 0 } = options;
+    const { file, args, env, cwd, privateFiles, limits = {}, restart = 'always', stopSeconds = 0 } = options;
     try {
         checkProgram(file, args, {
             limits,
             ...(env === undefined ? {} : { env }),
-            ...(cwd === undefined ? {} : { cwd })
+            ...(cwd === undefined ? {} : { cwd }),
+            ...(privateFiles === undefined ? {} : { privateFiles })
         });
     } catch (error) {
         throw isFailure(error)
@@ -225,8 +229,8 @@ function refused(path: string, message: string): Error {
     return errors.invalid([{ path, message }]);
 }
 
-/** What a plugin sees of an error of the panel's services. */
-function failureFor(error: unknown, service: string): unknown {
+/** What a plugin or an admin sees of an error of the panel's services. @param service - its name */
+export function serviceFailure(error: unknown, service: string): unknown {
     if (error instanceof ServiceUnknown) {
         return errors.notFound(`There is no service ${service}`);
     }
