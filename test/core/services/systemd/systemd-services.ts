@@ -5,10 +5,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { ServiceCommand, ServiceLine, ServiceStatus } from '../../../../core/src/services/port.ts';
-import { until } from '../../../support/notifying.ts';
-import { shell } from '../../../support/services.ts';
+import { shell } from '../../../support/machine/services.ts';
+import { type MachinePanel, noSystemd, SystemdMachine } from '../../../support/machine/systemd.ts';
 import { itUnless } from '../../../support/skip.ts';
-import { type MachinePanel, noSystemd, SystemdMachine } from '../../../support/systemd-machine.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -1,8 +1,8 @@
 /** The services of a panel as a process of its own: calls come as lines of JSON on standard input, answers go to standard output. */
 import { createInterface } from 'node:readline';
 
-import type { OutputOptions, ServiceLine } from '../../core/src/services/port.ts';
-import { createServices } from '../../core/src/services/services.ts';
+import type { OutputOptions, ServiceLine } from '../../../core/src/services/port.ts';
+import { createServices } from '../../../core/src/services/services.ts';
 
 const [, , kind = 'auto'] = process.argv;
 const services = createServices(

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { until } from './notifying.ts';
+import { until } from '../until.ts';
 
 const namespaces = ['--mount', '--net', '--uts', '--ipc', '--pid', '--cgroup', '--fork'];
 
@@ -24,7 +24,7 @@ export const noSystemd: string | undefined =
           ? 'systemd is not installed (apt-get install systemd)'
           : refusal();
 
-const repository = fileURLToPath(new URL('../../', import.meta.url));
+const repository = fileURLToPath(new URL('../../../', import.meta.url));
 
 /**
  * Makes the root of the machine and becomes its systemd. Only the journal is started beside what a test adds: units of this machine could change the
@@ -176,7 +176,7 @@ export class SystemdMachine {
                     join(repository, 'node_modules/.bin/node'),
                     '--conditions=portico-source',
                     '--disable-warning=ExperimentalWarning',
-                    join(repository, 'test/support/services-process.ts'),
+                    join(repository, 'test/support/machine/services-process.ts'),
                     services
                 ],
                 { stdio: ['pipe', 'pipe', 'inherit'] }
