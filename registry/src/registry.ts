@@ -9,7 +9,7 @@ import { install } from './install/install.ts';
 import { hostSdkFolder, linkSdk } from './load/host-sdk.ts';
 import { load } from './load/load.ts';
 import { locate } from './lock/locate.ts';
-import { LockFile, lockName } from './lock/lock.ts';
+import { LockFile, lockName, pluginsFolder } from './lock/lock.ts';
 import type { PluginPackage } from './manifest.ts';
 import { runJob } from './npm/child.ts';
 import type {
@@ -41,7 +41,7 @@ const defaultImportMs = 5000;
 
 /** Reads the lock, links the SDK beside the installed packages, and deletes what killed installs left. Fetches nothing. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
-    const root = join(resolvePath(options.dataDir), 'plugins');
+    const root = join(resolvePath(options.dataDir), pluginsFolder);
     await mkdir(root, { recursive: true, mode: 0o700 });
     const sdkFolder = await hostSdkFolder();
     await linkSdk(root, sdkFolder);

@@ -3,6 +3,8 @@ import { adminCreate } from './admin/create.ts';
 import { adminResetPassword } from './admin/reset-password.ts';
 import { auditVerify } from './audit/verify.ts';
 import type { Command } from './command/command.ts';
+import { dataCheck } from './data/check.ts';
+import { dataRestore } from './data/restore.ts';
 import { doctor } from './doctor/doctor.ts';
 import { exportCommand } from './export.ts';
 import { importCommand } from './import.ts';
@@ -27,6 +29,8 @@ export const commands: readonly Command[] = [
     auditVerify,
     exportCommand,
     importCommand,
+    dataCheck,
+    dataRestore,
     doctor,
     pluginList,
     pluginInstall,

@@ -20,6 +20,10 @@ export interface DataLock {
 
 /** Name of the core's database in the data folder. */
 export const databaseName = 'portico.db';
+/** Name of the file that says what a folder of a backup holds. */
+export const backupNoteName = 'portico-panel.json';
+/** Folder with the certificates that the engine had obtained when a backup was made. The engine takes them over at its next start. */
+export const engineStorageName = 'engine-storage';
 
 const openMode = 0o077;
 const pollMs = 100;

@@ -19,6 +19,22 @@ export const keyCheckMigrations: readonly MigrationObject[] = [
     { name: '0001-key-check', class: CreateKeyCheck }
 ];
 
+/** Why these keys do not open what is sealed in a database; null when they do, or when nothing was sealed yet. */
+export function faultOfKeys(
+    db: { prepare(sql: string): { get(): unknown } },
+    keyring: Pick<Keyring, 'open'>
+): unknown {
+    const row = db.prepare('select value from key_check').get() as { readonly value: string } | undefined;
+    try {
+        if (row !== undefined) {
+            keyring.open(label, row.value);
+        }
+        return null;
+    } catch (error) {
+        return error;
+    }
+}
+
 /** Opens the check value of the database, and seals it at the first start. @throws Error when it was sealed with other keys */
 export async function checkKeys(db: Database, keyring: Keyring, keysFolder: string): Promise<void> {
     const row = db.prepare<[], { value: string }>('select value from key_check').get();
@@ -28,12 +44,11 @@ export async function checkKeys(db: Database, keyring: Keyring, keysFolder: stri
         );
         return;
     }
-    try {
-        keyring.open(label, row.value);
-    } catch (error) {
+    const fault = faultOfKeys(db, keyring);
+    if (fault !== null) {
         throw new Error(
             `${keysFolder} does not hold the keys that the database was written with: nothing that is sealed in it can be opened. Put back the folder of the same backup as the database`,
-            { cause: error }
+            { cause: fault }
         );
     }
 }

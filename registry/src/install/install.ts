@@ -8,7 +8,7 @@ import ssri from 'ssri';
 
 import { InstallFailure, type StageFailure } from '../failure.ts';
 import { bundledCopy } from '../load/copies.ts';
-import type { LockFile } from '../lock/lock.ts';
+import { type LockFile, pluginsFolder } from '../lock/lock.ts';
 import { hashTree, syncFolder, TreeError } from '../lock/tree.ts';
 import { type PluginPackage, readManifest } from '../manifest.ts';
 import { assertGoing, runJob } from '../npm/child.ts';
@@ -44,7 +44,7 @@ export async function install(
     { onPhase, signal }: InstallOptions
 ): Promise<Installed> {
     assertGoing(signal);
-    const root = join(dataDir, 'plugins');
+    const root = join(dataDir, pluginsFolder);
     const staging = join(root, stagingName, randomUUID());
     await mkdir(staging, { recursive: true, mode: 0o700 });
     try {

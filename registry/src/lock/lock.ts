@@ -11,6 +11,8 @@ import { hashTree, syncFolder, TreeError } from './tree.ts';
 
 /** Name of the file in the data folder. */
 export const lockName = 'plugins.lock.json';
+/** Name of the folder with the installed packages in the data folder. */
+export const pluginsFolder = 'plugins';
 const format = 1;
 const keptVersions = 1;
 const entryFolder = /^[a-z][a-z0-9-]{1,39}\/[^/\0]{1,200}$/;
@@ -116,6 +118,20 @@ export class LockFile implements Lock {
             return next;
         });
     }
+}
+
+/** What is wrong with the installed plugins of a data folder, a sentence for each; changes nothing. */
+export async function checkInstalled(dataDir: string, key: Uint8Array): Promise<readonly string[]> {
+    const content = await readLock(join(dataDir, lockName), key);
+    if (content === 'untrusted') {
+        return [`${lockName} was changed by another program, or belongs to another data folder`];
+    }
+    const found = await Promise.all(
+        Object.values(content.plugins).map(({ current }) =>
+            verify(join(dataDir, pluginsFolder, current.folder), current)
+        )
+    );
+    return found.flatMap((failure) => failure?.message ?? []);
 }
 
 async function verify(folder: string, entry: LockEntry): Promise<StageFailure | null> {

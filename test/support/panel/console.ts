@@ -19,6 +19,7 @@ import { Users } from '../../../core/src/features/users/users.ts';
 import { systemClock } from '../../../core/src/platform/clock.ts';
 import { readConfig } from '../../../core/src/platform/config.ts';
 import { lockDataDir, prepareDataDir } from '../../../core/src/platform/data-dir.ts';
+import { checkKeys } from '../../../core/src/platform/key-check.ts';
 import { createKeyring } from '../../../core/src/platform/keyring.ts';
 import { createLog } from '../../../core/src/platform/log.ts';
 import { createInternalCall } from '../../../core/src/server/http/request/internal-call.ts';
@@ -96,6 +97,7 @@ export async function panelFolder(): Promise<string> {
     const log = createLog({ level: 'silent' });
     const keyring = createKeyring(dataDir);
     const db = await openStorage(dataDir);
+    await checkKeys(db, keyring, join(dataDir, 'keys'));
     const settings = await Settings.load({
         db,
         keyring,

@@ -25,6 +25,7 @@ export const doctor: Command = {
     }
 };
 
-function formatCheck({ id, state, evidence, remedy }: Check): string {
+/** One check as lines of text. */
+export function formatCheck({ id, state, evidence, remedy }: Check): string {
     return `${marks[state]}  ${id.padEnd(16)}${evidence}${remedy === null ? '' : `\n${' '.repeat(22)}→ ${remedy}`}`;
 }

@@ -19,7 +19,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
+import { engineStorageName } from '../../platform/data-dir.ts';
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
+import { adoptStorage } from './adopt-storage.ts';
 
 /** Who the engine runs as. */
 export interface EngineOwner {
@@ -38,6 +40,8 @@ export interface EngineFolders {
     readonly runtime: string;
     /** Certificates and ACME accounts that the engine keeps itself. The engine's, 0700. */
     readonly storage: string;
+    /** Certificates of a backup, until the engine has taken them over. */
+    readonly restored: string;
     /** The file table. The panel writes, the engine reads. */
     readonly table: string;
     /** Working copies of certificates (`<id>-<fingerprint>.crt`, `.key`). The panel writes (`writeForEngine`), the engine reads. */
@@ -121,6 +125,7 @@ export const engineHome = (
         persistent,
         runtime,
         storage: join(persistent, `storage${place}`),
+        restored: join(data, engineStorageName),
         table: join(runtime, 'table'),
         certificates: join(runtime, `certificates${place}`),
         adminSocket: join(runtime, 'admin', 'admin.sock'),
@@ -194,6 +199,10 @@ export const prepareHome = (folders: EngineFolders): void => {
     // From here on every parent belongs to the panel, and no other user can put anything there.
     for (const path of [folders.storage, dirname(folders.logFile), folders.scratch]) {
         makeFolder(path);
+        if (path === folders.storage) {
+            adoptStorage(folders.restored, path, owner);
+        }
+
         handOver(path, owner);
     }
 

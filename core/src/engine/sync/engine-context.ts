@@ -25,6 +25,7 @@ const noFolders: EngineFolders = {
     persistent: '/nonexistent',
     runtime: '/nonexistent',
     storage: '/nonexistent/storage',
+    restored: '/nonexistent/restored',
     table: '/nonexistent/table',
     certificates: '/nonexistent/certificates',
     adminSocket: '/nonexistent/admin.sock',
