@@ -3,11 +3,13 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 
 import { type AccountServices, createAccountServices } from './composition/accounts.ts';
+import { answerBackups } from './composition/backup.ts';
 import { type Foundation, openFoundation } from './composition/foundation.ts';
 import { createImportExport, createPluginCatalogue, pluginHooks } from './composition/import-export.ts';
 import { createPluginManager } from './composition/plugins.ts';
 import { createProxyServices, type ProxyServices } from './composition/proxy.ts';
-import type { EngineDriver } from './engine/port.ts';
+import { AbsentEngine } from './engine/absent.ts';
+import { type EngineDriver, EngineUnavailable } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
 import { auditRoutes } from './features/audit/routes.ts';
 import { authRoutes } from './features/auth/routes.ts';
@@ -62,6 +64,8 @@ export interface PanelOptions {
     readonly pluginTiming?: PluginsOptions['timing'];
     /** Time limits of plugins' taps at an export and an import. */
     readonly hookTiming?: HookTiming;
+    /** Boots a copy to prove it: without an engine, renewals and notifications, so that nothing leaves this process. */
+    readonly isRehearsal?: boolean;
 }
 
 /** Version of the core, as its package says. */
@@ -82,7 +86,10 @@ export async function createPanel({
     let catalogue: PluginCatalogue;
     let readiness: Readiness = 'starting';
     const people = await createAccountServices(foundation, (path) => gateway.resolve(path), show);
-    const proxy = createProxyServices(foundation, options.driver);
+    const { isRehearsal = false } = options;
+    const proxy = isRehearsal
+        ? createProxyServices(foundation, new AbsentEngine(), homeless)
+        : createProxyServices(foundation, options.driver);
     const kept = new KeptPlugins({ db, clock, keyring });
     const importExport = createImportExport({
         ...foundation,
@@ -95,6 +102,7 @@ export async function createPanel({
         notify: (notification) => foundation.notifications.notify(notification),
         channels: foundation.notifications.section
     });
+    answerBackups(foundation, version);
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 
     const http = httpPorts(foundation, people, checkReturns);
@@ -136,9 +144,13 @@ export async function createPanel({
         log,
         ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs })
     });
-    return new Panel({ foundation, people, proxy, importExport, plugins, gateway }, (now) => {
+    return new Panel({ foundation, people, proxy, importExport, plugins, gateway, isRehearsal }, (now) => {
         readiness = now;
     });
+}
+
+function homeless(): never {
+    throw new EngineUnavailable('this panel runs without an engine');
 }
 
 function httpPorts(
@@ -196,6 +208,7 @@ interface Parts {
     readonly importExport: ImportExport;
     readonly plugins: Plugins;
     readonly gateway: Gateway;
+    readonly isRehearsal: boolean;
 }
 
 /** One panel, built but not started. */
@@ -233,8 +246,11 @@ export class Panel {
 
     /** Listens, then starts the engine. Resolves when both are done: the engine runs, or its status says why not. */
     async start(): Promise<AddressInfo> {
-        const { foundation, people, proxy, plugins, gateway } = this.#parts;
+        const { foundation, people, proxy, plugins, gateway, isRehearsal } = this.#parts;
         const { config, hooks, notifications } = foundation;
+        if (isRehearsal) {
+            await notifications.close(); // from here on nothing is sent
+        }
         const address = await gateway.listen(config.host, config.port);
         writePanelAddress(config.dataDir, {
             pid: process.pid,
@@ -243,9 +259,11 @@ export class Panel {
             instance: people.auth.consoleTokens.instance
         });
         await proxy.engine.boot();
-        void proxy.accessLog.tidy();
-        proxy.certificates.start();
-        notifications.start();
+        if (!isRehearsal) {
+            void proxy.accessLog.tidy();
+            proxy.certificates.start();
+            notifications.start();
+        }
         this.#setReadiness('ready');
         notifyLater(hooks.panelStarted, () => ({}));
         // Not awaited: a plugin that hangs must not keep users out.

@@ -33,6 +33,7 @@ export {
     type PluginHost,
     type ReleaseReport
 } from './plugins/runtime/generation.ts';
+export { LentFolders } from './plugins/runtime/files/lent-folders.ts';
 export { createPluginHost } from './plugins/runtime/host.ts';
 export { Network } from './plugins/runtime/network.ts';
 export type { Contracts } from './plugins/runtime/partners/contracts.ts';
@@ -42,6 +43,7 @@ export type {
     HostsPort,
     MandatesPort,
     NetworkPort,
+    PanelPort,
     PluginGateway
 } from './plugins/runtime/ports.ts';
 export {

@@ -75,9 +75,18 @@ export const manifestSchema = joi.object({
                 .description(
                     'Routes that it calls as the asking user, by id; `*` means whatever the user may. Later, without the user, only those that the user gave it a mandate for'
                 ),
-            collect: texts.description('Collecting hooks of the core that it runs'),
+            collect: texts.description(
+                'Collecting hooks of the core that it runs; `backup.collect` gives it the data and the keys of the panel and of every plugin'
+            ),
             taps: texts.description('Guards, waterfalls and collecting hooks that it taps'),
             public: texts.description('The written reasons of its public routes'),
+            panel: joi
+                .array()
+                .items(joi.string().valid('listeners', 'rehearse'))
+                .unique()
+                .description(
+                    'What it asks of the panel itself: `listeners` says where panel and engine listen, `rehearse` boots the panel on a copy of its data'
+                ),
             services: joi
                 .boolean()
                 .valid(true)

@@ -10,6 +10,7 @@ import type { HookName, Hooks, Outcome, Tap, TapOrder } from './hooks.ts';
 import type { CertificatesService, HostsService } from './hosts-service.ts';
 import type { AnySchema } from './joi.ts';
 import type { MandatesService } from './mandates.ts';
+import type { PanelService } from './panel-service.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from './process.ts';
 import type { TaskView } from './reply.ts';
 import type {
@@ -331,6 +332,8 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
      * @throws CAPABILITY_MISSING 50305; IN_USE 40901 for more than 16 streams at once
      */
     accessLog(options?: AccessLogOptions): AsyncIterable<AccessRecord>;
+    /** The panel itself; needs the capability `panel`. */
+    readonly panel: PanelService;
     /** Files below an absolute folder; needs the capability `files`. */
     files(root: string): Files;
     /** Seals texts with a key of this plugin and package. */

@@ -133,9 +133,17 @@ export interface Hooks {
         readonly state: string;
         readonly before: string;
     }>;
-    /** What a backup should hold. `folder` is lent: what a tap writes there may be taken; bulk data is never a value. */
-    'backup.collect': Collect<{ readonly folder: string }, BackupItem>;
-    /** A backup comes back: `folder` holds what this plugin once gave. */
+    /** What a plugin could give to a backup, without giving it. */
+    'backup.list': Collect<Readonly<Record<string, never>>, BackupEntry>;
+    /**
+     * What a backup should hold: all items that `backup.list` names, or those in `only`. `folder` is lent: it is open to
+     * `ctx.files(payload.folder)` until the tap ends. What a tap writes there may be taken; bulk data is never a value.
+     */
+    'backup.collect': Collect<{ readonly folder: string; readonly only?: readonly string[] }, BackupItem>;
+    /**
+     * A backup comes back: `folder`, which is lent as in `backup.collect`, holds what this plugin once gave, each item at its `path`. That
+     * lies in the folder also for an item that was taken from elsewhere.
+     */
     'backup.restore': Collect<
         { readonly folder: string; readonly version: string; readonly items: readonly BackupItem[] },
         { readonly item: string; readonly ok: boolean; readonly message?: string }
@@ -175,12 +183,23 @@ export type EngineFragment =
     | { readonly slot: 'handlers'; readonly handlers: readonly Readonly<Record<string, unknown>>[] }
     | { readonly slot: 'apps'; readonly name: string; readonly config: Readonly<Record<string, unknown>> };
 
-/** `path` lies in the lent folder (what a tap wrote), or is absolute and inside the plugin's own capability `files` (taken where it lies). */
-export interface BackupItem {
+/** A part of what a plugin could give to a backup: one database, one volume. */
+export interface BackupEntry {
+    /** Stable from run to run, unique in the plugin: 1 to 200 characters without slashes and control characters. */
     readonly name: string;
+    /** Shown to people. */
     readonly title: string;
-    readonly path: string;
+    /** About how much it is. */
     readonly bytes?: number;
+}
+
+/** A part that was given. The collector gets `path` absolute. @throws Error at the tap when it leads elsewhere */
+export interface BackupItem extends BackupEntry {
+    /**
+     * Where the item lies: in the lent folder (relative to it, or absolute), or elsewhere in the plugin's own capability `files` (absolute; it
+     * is taken from there).
+     */
+    readonly path: string;
 }
 
 /** A part of a plugin's own data in a document of the panel. */

@@ -51,6 +51,7 @@ export type {
 } from './catalogue.ts';
 export type { Child, ExecOptions, ExecResult, Exit, GroupLimits, SpawnOptions, Usage } from './process.ts';
 export type { MandateOptions, MandatesService } from './mandates.ts';
+export type { PanelListener, PanelRehearsal, PanelService } from './panel-service.ts';
 export type {
     AppliedHost,
     Certificate,
@@ -76,6 +77,7 @@ export type {
     TapOwner
 } from './boundary/hooks/hook-host.ts';
 export type {
+    BackupEntry,
     BackupItem,
     Collect,
     EngineFragment,

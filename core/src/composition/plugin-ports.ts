@@ -1,10 +1,11 @@
 /** The panel's services as the plugin runtime needs them: one adapter for each port. */
 import { readFile } from 'node:fs/promises';
 
-import type { Certificate, Host, Reply } from '@portico/sdk';
+import type { Certificate, Host, PanelListener, Reply } from '@portico/sdk';
 
+import { httpPortOf, listenersOf } from '../engine/caddy/listeners.ts';
 import type { EngineFolders } from '../engine/files/home.ts';
-import { EngineUnavailable } from '../engine/port.ts';
+import { type EngineConfig, EngineUnavailable } from '../engine/port.ts';
 import { probeUpstream } from '../engine/probe.ts';
 import type { EngineService } from '../engine/service.ts';
 import type { Certificates } from '../features/certificates/service.ts';
@@ -14,7 +15,8 @@ import { contains, parseIp, parseRanges } from '../platform/ip.ts';
 import type { Logger } from '../platform/log.ts';
 import { forbids } from '../platform/outbound/addresses.ts';
 import { Outbound } from '../platform/outbound/client.ts';
-import type { CertificatesPort, HostsPort, NetworkPort } from '../plugins/runtime/ports.ts';
+import type { CertificatesPort, HostsPort, NetworkPort, PanelPort } from '../plugins/runtime/ports.ts';
+import type { Gateway } from '../server/gateway/gateway.ts';
 
 /** Hosts for plugins. The SDK describes a host as a plain object; every body that a plugin sends is checked as that of a request. */
 export function hostsPort(hosts: Hosts, engine: EngineService, home: () => EngineFolders): HostsPort {
@@ -85,4 +87,53 @@ export function networkPort(log: Logger): NetworkPort {
             return address !== null && parseRanges(allow).some((range) => contains(range, address));
         }
     };
+}
+
+/** Milliseconds that the list of listeners waits for the engine. */
+const engineMs = 2_000;
+
+/** What tells where the engine listens. */
+type ListeningEngine = Pick<EngineService, 'process' | 'configNow' | 'desired'>;
+
+/** The panel itself for plugins. @param gateway - is built after the plugins, and used when they ask */
+export function panelPort(
+    gateway: () => Gateway,
+    engine: ListeningEngine,
+    rehearse: PanelPort['rehearse']
+): PanelPort {
+    return {
+        rehearse,
+        async listeners() {
+            const own = gateway().address();
+            const config = await servedConfig(engine);
+            return [
+                ...(own === null
+                    ? []
+                    : [{ role: 'panel', protocol: 'tcp', address: own.address, port: own.port } as const]),
+                ...(config === null ? [] : engineListeners(config))
+            ];
+        }
+    };
+}
+
+/** What the engine's process serves; null when there is no process. */
+async function servedConfig(engine: ListeningEngine): Promise<EngineConfig | null> {
+    if (engine.process().pid === null) {
+        return null;
+    }
+    const silent = AbortSignal.timeout(engineMs);
+    const late = new Promise<EngineConfig>((resolve) =>
+        silent.addEventListener('abort', () => resolve(engine.desired()), { once: true })
+    );
+    return Promise.race([engine.configNow().catch(() => engine.desired()), late]);
+}
+
+function engineListeners(config: EngineConfig): readonly PanelListener[] {
+    const httpPort = httpPortOf(config);
+    return listenersOf(config).map(({ network, host, port }) => ({
+        role: port === httpPort ? 'http' : 'https',
+        protocol: network,
+        address: host === '' ? '::' : host,
+        port
+    }));
 }

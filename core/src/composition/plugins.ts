@@ -14,8 +14,9 @@ import type { AccountServices } from './accounts.ts';
 import { alertOfPlugin } from './alerts.ts';
 import { publishPlugin, publishRoutes } from './event-sources.ts';
 import type { Foundation } from './foundation.ts';
-import { certificatesPort, hostsPort, networkPort } from './plugin-ports.ts';
+import { certificatesPort, hostsPort, networkPort, panelPort } from './plugin-ports.ts';
 import type { ProxyServices } from './proxy.ts';
+import { Rehearsals } from './rehearsals.ts';
 
 /** What the plugin manager needs beside the foundation. */
 export interface PluginParts {
@@ -77,6 +78,7 @@ function runtimePorts(
     { people, proxy, http, gateway }: Pick<PluginParts, 'people' | 'proxy' | 'http' | 'gateway'>
 ): PluginHostPorts {
     const { hosts, engine, certificates } = proxy;
+    const rehearsals = new Rehearsals(config.dataDir);
     return {
         http,
         hooks: hooks.host,
@@ -97,6 +99,7 @@ function runtimePorts(
         services: createServices(config, log),
         fragments: engine.fragments,
         mandates: people.auth.mandates,
+        panel: panelPort(gateway, engine, (folder, signal) => rehearsals.rehearse(folder, signal)),
         isDangerous: (permission) => people.permissions.isDangerous(permission),
         forbidden: () => proxy.forbidden()
     };

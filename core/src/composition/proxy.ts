@@ -60,14 +60,17 @@ export interface ProxyServices {
 
 type Home = () => EngineFolders;
 
-/** Builds the engine and what it serves. @param given - the engine's driver; without one, Caddy */
-export function createProxyServices(foundation: Foundation, given: EngineDriver | undefined): ProxyServices {
+/** Builds the engine and what it serves. @param given - the engine's driver; without one, Caddy @param home - where the engine lives */
+export function createProxyServices(
+    foundation: Foundation,
+    given: EngineDriver | undefined,
+    home: Home = () => engineHome(foundation.config.dataDir, foundation.config.engineUser)
+): ProxyServices {
     const { config, db, keyring, settings, hooks, clock } = foundation;
     const log = foundation.log.child({ part: 'engine' });
     const binary = config.caddy === 'caddy' ? null : config.caddy;
     const driver =
         given ?? new CaddyDriver({ binary, dataDir: config.dataDir, user: config.engineUser, log });
-    const home: Home = () => engineHome(config.dataDir, config.engineUser);
     const hostStore = new DatabaseHostStore(db);
     const certificateStore = new DatabaseCertificateStore(db, keyring);
     const engine = new ProxyEngine({

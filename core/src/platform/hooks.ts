@@ -27,7 +27,8 @@ export interface CoreHooks {
     readonly healthCollect: Published<'health.collect'>;
     readonly exportCollect: Published<'export.collect'>;
     readonly importRestore: Published<'import.restore'>;
-    /** Run by a plugin that makes backups. */
+    /** The next three are run by a plugin that makes backups. */
+    readonly backupList: Published<'backup.list'>;
     readonly backupCollect: Published<'backup.collect'>;
     readonly backupRestore: Published<'backup.restore'>;
     readonly panelStarted: Published<'panel.started'>;
@@ -79,6 +80,7 @@ export function createCoreHooks(
         importRestore: host.define('import.restore', 'collect', {
             timeoutSeconds: timing.restoreSeconds ?? restoreSeconds
         }),
+        backupList: host.define('backup.list', 'collect'),
         backupCollect: host.define('backup.collect', 'collect', { timeoutSeconds: backupSeconds }),
         backupRestore: host.define('backup.restore', 'collect', { timeoutSeconds: backupSeconds }),
         panelStarted: host.define('panel.started', 'notify'),

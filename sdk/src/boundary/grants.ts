@@ -16,6 +16,7 @@ export interface Capabilities {
     readonly collect?: readonly string[] | undefined;
     readonly taps?: readonly string[] | undefined;
     readonly public?: readonly string[] | undefined;
+    readonly panel?: readonly ('listeners' | 'rehearse')[] | undefined;
     readonly services?: true | undefined;
     readonly logs?: readonly 'access'[] | undefined;
     readonly pages?: true | undefined;
@@ -59,7 +60,8 @@ function coversName(pattern: string, name: string): boolean {
     return name.endsWith(last) && name.length - last.length >= at;
 }
 
-type Lists = 'exec' | 'users' | 'files' | 'network' | 'sockets' | 'collect' | 'taps' | 'public' | 'logs';
+type Lists =
+    'exec' | 'users' | 'files' | 'network' | 'sockets' | 'collect' | 'taps' | 'public' | 'logs' | 'panel';
 
 /** The capabilities that a plugin has: those that its manifest asks for and an admin granted. */
 export class Grants {
@@ -83,8 +85,8 @@ export class Grants {
 
     /** The granted entries of a list. An entry counts when the manifest asks for it, or for `*`, which an admin may narrow to anything. */
     list(name: Lists): readonly string[] {
-        const asked = this.#asked[name] ?? [];
-        const granted = this.#granted()[name] ?? [];
+        const asked: readonly string[] = this.#asked[name] ?? [];
+        const granted: readonly string[] = this.#granted()[name] ?? [];
         if (name === 'exec') {
             const within = (entries: readonly string[], patterns: readonly string[]): readonly string[] =>
                 entries.filter((entry) => patterns.some((pattern) => coversProgram(pattern, entry)));

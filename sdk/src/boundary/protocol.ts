@@ -27,6 +27,7 @@ import type {
     ProbeOptions,
     UpstreamState
 } from '../hosts-service.ts';
+import type { PanelListener, PanelRehearsal } from '../panel-service.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../process.ts';
 import type { TaskView } from '../reply.ts';
 import type {
@@ -308,6 +309,11 @@ export interface HostApi {
         readonly key: string;
     }): Promise<Certificate>;
     removeCertificate(input: { readonly id: number }): Promise<void>;
+    panelListeners(input: object): Promise<readonly PanelListener[]>;
+    rehearse(input: {
+        readonly folder: string;
+        readonly signal: AbortSignal | null;
+    }): Promise<PanelRehearsal>;
     seal(input: { readonly text: string }): Promise<string>;
     open(input: { readonly text: string }): Promise<string>;
     ticket(input: {
@@ -386,6 +392,8 @@ export interface LocalApi {
     readonly db: Db;
     readonly fetch: typeof globalThis.fetch;
     files(root: string): Files;
+    /** Opens a folder to `files` until the lease is disposed of, also against the rules of grants. */
+    lend(folder: string): Promise<AsyncDisposable>;
     dial(target?: { readonly host: string; readonly port: number } | { readonly path: string }): NetSocket;
     resolve(host: string): Promise<readonly string[]>;
     exec(file: string, args: readonly string[], options?: ExecOptions): Promise<ExecResult>;

@@ -27,6 +27,8 @@ const asked = {
     giveMandate: 'mandates.give',
     useMandate: 'mandates.use',
     notify: 'notify',
+    panelListeners: 'panel.listeners',
+    rehearse: 'panel.rehearse',
     partner: 'plugins',
     schedule: 'schedule',
     open: 'secrets.open',

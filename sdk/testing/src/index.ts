@@ -25,6 +25,7 @@ export {
 } from './options.ts';
 export { readTestPackage, type TestPackage } from './package.ts';
 export type { AuditRecord, TestPanel } from './panel.ts';
+export type { TestPanelService } from './panel-service.ts';
 export type { FakeContract, TestPartners } from './partners.ts';
 export type { Who } from './people.ts';
 export type { ProgramAnswer, ProgramCall, TestPrograms } from './programs.ts';

@@ -39,6 +39,7 @@ import { type LogLine, silence, TestLog } from './log.ts';
 import { TestMandates } from './mandates.ts';
 import { TestNetwork } from './network.ts';
 import type { TestPackage } from './package.ts';
+import { TestPanelService } from './panel-service.ts';
 import { TestPartners } from './partners.ts';
 import { People } from './people.ts';
 import { TestPrograms } from './programs.ts';
@@ -147,7 +148,9 @@ export class TestPanel {
     /** What people let the plugin do in their absence. */
     readonly mandates: TestMandates;
     readonly network = new TestNetwork();
-    readonly programs: TestPrograms;
+    /** The panel itself: where it listens, and how a copy of it boots. */
+    readonly panel = new TestPanelService();
+    readonly programs = new TestPrograms();
     readonly services: TestServices;
     readonly partners: TestPartners;
     readonly tasks: TestTasks;
@@ -197,6 +200,7 @@ export class TestPanel {
             services: this.services,
             fragments: { put: async () => null, drop: async () => [] },
             mandates: this.mandates,
+            panel: this.panel.port,
             isDangerous: (permission) => opened.permissions.isDangerous(permission),
             forbidden: () => forbidden.map((folder) => join(machine, folder))
         });

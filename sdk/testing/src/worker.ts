@@ -2,7 +2,13 @@
 import { join } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
-import { createLocalApi, Network, openPluginDatabase, Programs } from '@portico/core/plugin-runtime';
+import {
+    createLocalApi,
+    LentFolders,
+    Network,
+    openPluginDatabase,
+    Programs
+} from '@portico/core/plugin-runtime';
 import { isDefinition } from '@portico/sdk';
 import { createGuest, Grants, type HostApi, Link, Scope } from '@portico/sdk/host';
 
@@ -29,11 +35,8 @@ const { signal } = new AbortController();
 const { port: network } = new TestNetwork();
 const run = <T>(work: () => T): T => work();
 const local = createLocalApi({
-    grants,
     scope,
-    dataDir,
-    machine,
-    forbidden,
+    reach: { grants, own: dataDir, lent: new LentFolders(), machine, forbidden },
     network: new Network({ grants, scope, network, signal, forbidden }),
     programs: new Programs({
         grants,

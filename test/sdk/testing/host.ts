@@ -599,6 +599,20 @@ describe('createTestHost', () => {
         );
     });
 
+    it('says where the panel listens, to a plugin that may know', async () => {
+        const definition = doing((ctx) => ctx.panel.listeners());
+        const manifest = { capabilities: { panel: ['listeners' as const] } };
+        await hosting(definition, { manifest }, async (host) => {
+            host.panel.listeners.splice(1);
+            expect(await done(host)).to.equal([
+                { role: 'panel', protocol: 'tcp', address: '0.0.0.0', port: 39921 }
+            ]);
+            await host.refuse('panel', 'listeners');
+            const { code } = await host.as('admin').post('/do', {});
+            expect(code).to.equal(50305);
+        });
+    });
+
     it('runs hooks: taps, published ones, and collecting', async () => {
         const definition = plugin((ctx) => {
             ctx.hooks.tap('host.guard', ({ after }) =>
@@ -613,7 +627,7 @@ describe('createTestHost', () => {
                 access: 'write',
                 async handler() {
                     const outcomes = await Array.fromAsync(
-                        ctx.hooks.collect('backup.collect', () => ({ folder: '/lent' }))
+                        ctx.hooks.collect('backup.collect', () => ({ folder: ctx.dataDir }))
                     );
                     return outcomes.map(({ plugin: from, ok }) => `${from} ${ok}`);
                 }

@@ -96,6 +96,17 @@ export interface RigOptions {
     readonly ports?: Partial<PluginHostPorts>;
 }
 
+/** What a rehearsal finds in this rig. */
+const rehearsal = {
+    booted: true,
+    message: null,
+    readyMs: 1,
+    hosts: 2,
+    users: 3,
+    plugins: 4,
+    auditChain: true
+};
+
 export async function createPluginRig({
     clock = { now: () => Date.now() },
     routes = [],
@@ -206,6 +217,10 @@ export async function createPluginRig({
         services: services.services,
         fragments: { put: async () => null, drop: async () => [] },
         mandates,
+        panel: {
+            listeners: async () => [{ role: 'panel', protocol: 'tcp', address: '127.0.0.1', port: 39921 }],
+            rehearse: async () => rehearsal
+        },
         isDangerous: (permission) => permission.endsWith(':unsafe'),
         forbidden: () => [join(root, 'forbidden')],
         ...more

@@ -199,6 +199,26 @@ export const probe = definePlugin({
             }
         });
         ctx.route({
+            method: 'GET',
+            path: '/panel',
+            access: 'read',
+            async handler() {
+                const told = (work: Promise<unknown>): Promise<unknown> =>
+                    work.catch((error: { code?: number }) => error.code);
+                return [
+                    await ctx.panel.listeners(),
+                    await told(ctx.panel.rehearse('/usr')),
+                    await told(ctx.panel.rehearse('/nowhere')),
+                    await told(ctx.panel.rehearse('/'))
+                ];
+            }
+        });
+        ctx.hooks.tap('backup.collect', async ({ folder, only = [] }) => {
+            const file = await ctx.files(folder).open('notes.txt', 'wx');
+            await file.writeFile(only.join());
+            return [{ name: 'notes', title: 'Notes', path: 'notes.txt' }];
+        });
+        ctx.route({
             method: 'POST',
             path: '/services',
             access: 'write',

@@ -1,9 +1,11 @@
 /** A bare worker thread with the probe plugin in it: the boundary over a message port, and nothing else. */
 import { parentPort, workerData } from 'node:worker_threads';
 
-import { createGuest, type Guest, type HostApi, Link, type LocalApi } from '@portico/sdk/host';
+import { createGuest, Grants, type Guest, type HostApi, Link, type LocalApi, Scope } from '@portico/sdk/host';
 
 import { openPluginDatabase, type PluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
+import { createFiles } from '../../../core/src/plugins/runtime/files/files.ts';
+import { LentFolders } from '../../../core/src/plugins/runtime/files/lent-folders.ts';
 import { probe } from './probe.ts';
 
 const { dataDir } = workerData as { dataDir: string };
@@ -13,18 +15,29 @@ const open = (): Promise<PluginDatabase> =>
 const absent = (): never => {
     throw new TypeError('This door is not in the bare worker');
 };
+const scope = new Scope();
+const reach = {
+    scope,
+    grants: new Grants('probe', {}, () => ({})),
+    own: dataDir,
+    lent: new LentFolders(),
+    machine: '',
+    forbidden: (): readonly string[] => []
+};
 const local: LocalApi = {
     db: {
         read: async (work) => (await open()).read(work),
         write: async (work) => (await open()).write(work)
     },
     fetch: absent,
-    files: absent,
+    files: (root) => createFiles(root, reach),
+    lend: (folder) => reach.lent.lend(folder),
     dial: absent,
     resolve: absent,
     exec: absent,
     spawn: absent,
     async release() {
+        await scope.release();
         await (await database)?.close();
         return { released: [], leaked: [] };
     }

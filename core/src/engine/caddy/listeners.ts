@@ -26,6 +26,7 @@ const bindMs = 3_000;
 export const listenersOf = (config: EngineConfig): readonly Listener[] => {
     const http = record(record(config['apps'])['http']);
     const httpsPort = typeof http['https_port'] === 'number' ? http['https_port'] : 443;
+    const httpPort = httpPortOf(config);
     const found = new Map<string, Listener>();
     const add = (listener: Listener): void => void found.set(keyOf(listener), listener);
 
@@ -37,6 +38,7 @@ export const listenersOf = (config: EngineConfig): readonly Listener[] => {
                 add(listener);
                 if (
                     listener.network === 'tcp' &&
+                    listener.port !== httpPort &&
                     (secure || listener.port === httpsPort) &&
                     (protocols.length === 0 || protocols.includes('h3'))
                 ) {
@@ -47,6 +49,12 @@ export const listenersOf = (config: EngineConfig): readonly Listener[] => {
     }
 
     return [...found.values()];
+};
+
+/** The port on which the engine serves plain HTTP, whatever its TLS policies say. */
+export const httpPortOf = (config: EngineConfig): number => {
+    const { http_port: port } = record(record(config['apps'])['http']);
+    return typeof port === 'number' ? port : 80;
 };
 
 /** Names a listener, for comparison and for messages. */

@@ -28,6 +28,7 @@ import {
 import { checkHealth } from './health.ts';
 import { confinedApi } from './isolation/confined.ts';
 import { startGuest, withLeaks } from './isolation/guest.ts';
+import { createReach, type Reach } from './lent.ts';
 import { messageOf } from './messages.ts';
 import { Network } from './network.ts';
 import type { Contracts } from './partners/contracts.ts';
@@ -83,6 +84,7 @@ export class PluginGeneration implements Generation {
     readonly #services: PluginServices;
     readonly #network: Network;
     readonly #accessLog: PluginAccessLog;
+    readonly #reach: Reach;
     readonly #usageLog: UsageLog;
     readonly #leaks: LeakDetector;
     readonly #publishers: Publishers = new Map();
@@ -142,6 +144,7 @@ export class PluginGeneration implements Generation {
         const [folder, owner] = [options.dataDir, ownerOf(this.name, options.plugin.package)];
         this.#programs = new Programs({ ...local, machine: machine.programs, folder, used });
         this.#services = new PluginServices({ grants: this.#grants, services: ports.services, owner, used });
+        this.#reach = createReach(this.#grants, options.dataDir, ports);
         this.#network = new Network({ ...local, network: ports.network, signal: this.#ending.signal });
         this.#accessLog = new PluginAccessLog({ grants: this.#grants, log: ports.accessLog, clock });
     }
@@ -193,6 +196,7 @@ export class PluginGeneration implements Generation {
             document: this.document,
             guest: this.#guest,
             scope: this.#scope,
+            reach: this.#reach,
             publishers: this.#publishers
         });
         try {
@@ -301,7 +305,7 @@ export class PluginGeneration implements Generation {
     }
 
     async #createGuest(): Promise<Guest> {
-        const { plugin, definition, dataDir } = this.#options;
+        const { plugin, definition, dataDir, runtime } = this.#options;
         const { ports } = this.#shared;
         const permissions = permissionsOf(this.#options);
         const confine = withLeaks(this.#options.confine, this.#leaks);
@@ -317,6 +321,7 @@ export class PluginGeneration implements Generation {
             contracts: this.#shared.contracts,
             services: this.#services,
             accessLog: this.#accessLog,
+            reach: this.#reach,
             log: this.#log(),
             signal: this.#ending.signal,
             permissions,
@@ -325,17 +330,13 @@ export class PluginGeneration implements Generation {
         });
         const local = createLocalApi({
             ...confine,
-            grants: this.#grants,
             scope: this.#localScope,
-            dataDir,
-            machine: ports.machine?.root ?? '',
+            reach: this.#reach,
             network: this.#network,
             programs: this.#programs,
-            forbidden: () => ports.forbidden(),
             database: () => this.#database,
             write: (work) => this.#write(work)
         });
-        const { runtime } = this.#options;
         const guest = { name: this.name, version: plugin.version, dataDir, definition };
         return startGuest(
             { ...guest, checkReturns: ports.http.checkReturns },

@@ -8,6 +8,8 @@ import type {
     EngineAccount,
     Host,
     Notification,
+    PanelListener,
+    PanelRehearsal,
     ProbeAnswer,
     ProbeOptions,
     Reply,
@@ -118,6 +120,14 @@ export interface MandatesPort {
     end(call: Call, plugin: string, id: number): Promise<void>;
 }
 
+/** The panel itself. */
+export interface PanelPort {
+    /** Where panel and engine listen now. Never rejects: an engine that does not answer is known by what it was given. */
+    listeners(): Promise<readonly PanelListener[]>;
+    /** Boots a copy of a data folder. @param folder - real path of a folder that the plugin may open @throws the signal's reason */
+    rehearse(folder: string, signal: AbortSignal): Promise<PanelRehearsal>;
+}
+
 /** The panel's tasks. */
 export type TasksPort = Pick<Tasks, 'start' | 'get' | 'events' | 'cancel'>;
 
@@ -155,6 +165,7 @@ export interface PluginHostPorts {
     readonly fragments: FragmentsPort;
     /** Mandates, which the auth feature keeps. */
     readonly mandates: MandatesPort;
+    readonly panel: PanelPort;
     /** Whether a permission is marked as dangerous. */
     isDangerous(permission: string): boolean;
     /** Absolute paths of folders and sockets that no grant opens: the panel's data folder, the engine's home and socket. */

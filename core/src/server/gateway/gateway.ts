@@ -75,6 +75,7 @@ export class Gateway {
     readonly #front: ReturnType<typeof createFront>;
     /** The plugin that serves the root of the site; also while its gate is parked. */
     #rootName: string | null = null;
+    readonly address = (): AddressInfo | null => this.#front.address() as AddressInfo | null;
 
     /** @param options - its core was started already */
     constructor({ core, startPage, log, drainMs = 30_000, silentMs, waiting = {} }: GatewayOptions) {

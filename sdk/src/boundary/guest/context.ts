@@ -10,6 +10,7 @@ import {
     createHostServices,
     createLocalServices,
     createMandatesService,
+    createPanelService,
     createProxyServices,
     createServicesService,
     createStartedServices
@@ -43,6 +44,7 @@ export function createContext(state: GuestState): Context {
         ...createMandatesService(state, work),
         ...createProxyServices(hostApi, work),
         ...createAccessLogService(state, work),
+        ...createPanelService(hostApi, work),
         ...createStartedServices(state, work),
         ...createLocalServices(state, work)
     };

@@ -7,7 +7,6 @@ import { isFailure } from '../../errors.ts';
 import { joiSchemaOf } from '../../joi.ts';
 import { errors } from '../../plugin-errors.ts';
 import type { Bytes, Download, StreamEvent } from '../../route.ts';
-import { LentSignal } from '../asked.ts';
 import { boundaryErrors, failureOf } from '../failures.ts';
 import { deepFreeze, plainCopy } from '../plain.ts';
 import type { ContractAnswer, Guest, HostApi, LocalApi, PlainRequest, Release } from '../protocol.ts';
@@ -20,6 +19,7 @@ import { GuestQueries } from './queries.ts';
 import { describe, type GuestRoute, Registration } from './registration.ts';
 import { GuestRequest } from './request.ts';
 import { checkedEvents, serialise } from './serialise.ts';
+import { answerTap, lentFolder } from './taps.ts';
 import type { GuestState } from './work.ts';
 
 /** What a guest is made of. */
@@ -208,13 +208,16 @@ class GuestRuntime implements Guest {
 
     async tap(input: Parameters<Guest['tap']>[0]): ReturnType<Guest['tap']> {
         const found = this.#state.registration.taps[input.tap];
-        const result = await found?.tap(input.payload, new LentSignal(input));
-        return {
-            result:
-                result === undefined
-                    ? undefined
-                    : plainCopy(result, `the result of a tap of ${found?.hook ?? input.tap}`)
-        };
+        const folder = lentFolder(found?.hook, input.payload);
+        if (folder === null) {
+            return answerTap(found, input);
+        }
+        const lease = await this.#state.local.lend(folder);
+        try {
+            return await answerTap(found, input);
+        } finally {
+            await lease[Symbol.asyncDispose]();
+        }
     }
 
     async check({ route, request }: Parameters<Guest['check']>[0]): Promise<void> {

@@ -123,6 +123,19 @@ export function createProxyServices(
     };
 }
 
+/** `ctx.panel`. */
+export function createPanelService(hostApi: HostApi, work: GuestWork): Pick<Context, 'panel'> {
+    return {
+        panel: {
+            listeners: work.guard(async () => hostApi.panelListeners({})),
+            async rehearse(folder, { signal = null } = {}) {
+                work.requireStarted('panel.rehearse');
+                return hostApi.rehearse({ folder, signal });
+            }
+        }
+    };
+}
+
 /** `ctx.services`. */
 export function createServicesService(state: GuestState, work: GuestWork): ServicesService {
     const { hostApi } = state;

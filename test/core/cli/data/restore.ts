@@ -9,8 +9,8 @@ import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
 import { lockDataDir } from '../../../../core/src/platform/data-dir.ts';
-import { environmentOf, panelFolder, portico, removeFolder, shim } from '../../../support/console.ts';
-import { hashesOf } from '../../../support/plugin-panel.ts';
+import { environmentOf, panelFolder, portico, removeFolder, shim } from '../../../support/panel/console.ts';
+import { hashesOf } from '../../../support/plugins/panel.ts';
 import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();

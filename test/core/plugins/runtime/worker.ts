@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
@@ -18,6 +18,9 @@ const options = {
         api: { read: ['things.list', 'auth.me'], write: ['*'] },
         exec: ['sh'],
         logs: ['access' as const],
+        panel: ['listeners' as const, 'rehearse' as const],
+        taps: ['backup.collect'],
+        files: ['/usr'],
         services: true as const
     },
     manifest: { permissions: { use: 'Use it' } }
@@ -54,6 +57,7 @@ const requests: readonly (readonly [
     ['admin', 'POST', '/plans'],
     ['admin', 'POST', '/mandate'],
     ['viewer', 'POST', '/mandate'],
+    ['admin', 'GET', '/panel'],
     ['admin', 'POST', '/services'],
     ['viewer', 'GET', '/visits'],
     ['viewer', 'GET', '/sum'],
@@ -150,6 +154,21 @@ describe('Link', () => {
             });
         };
         expect(await talk(threaded)).to.equal(await talk(inline));
+    });
+
+    it('lends a folder to a tap, until the tap ends', async () => {
+        for (const rig of [inline, threaded]) {
+            const folder = join(rig.root, 'lent');
+            mkdirSync(folder);
+            const [outcome] = await rig.hooks.backupCollect.run({ folder, only: ['a', 'b'] });
+            expect(outcome).to.equal({
+                plugin: 'probe',
+                version: '1.0.0',
+                ok: true,
+                result: [{ name: 'notes', title: 'Notes', path: join(folder, 'notes.txt') }]
+            });
+            expect(readFileSync(join(folder, 'notes.txt'), 'utf8')).to.equal('a,b');
+        }
     });
 
     it('fails what is under way when the other side is gone', async () => {

@@ -14,6 +14,7 @@ const lists = [
     'taps',
     'public',
     'logs',
+    'panel',
     'direct'
 ] as const;
 /** What each value of `hosts` includes. */

@@ -36,6 +36,7 @@ function permissionsBehind({
     taps = [],
     collect = [],
     logs = [],
+    panel = [],
     services,
     pages
 }: Capabilities): readonly string[] {
@@ -52,6 +53,7 @@ function permissionsBehind({
               : ['certificates:read', 'certificates:write']),
         ...(machine ? ['hosts:unsafe'] : []),
         ...(logs.length > 0 ? ['engine:logs'] : []),
+        ...panel.map((part) => behindPanel[part]),
         ...[...taps, ...collect].flatMap((hook) =>
             behindHooks
                 .filter(([prefix]) => hook === '*' || hook.startsWith(prefix))
@@ -59,6 +61,12 @@ function permissionsBehind({
         )
     ];
 }
+
+/** The permission behind each entry of the capability `panel`. */
+const behindPanel = { listeners: 'engine:read', rehearse: 'export:run' } as const satisfies Record<
+    NonNullable<Capabilities['panel']>[number],
+    string
+>;
 
 /** The permission behind each group of hooks. `engine.` hooks can put any configuration into the engine, so they need `hosts:unsafe`. */
 const behindHooks: readonly (readonly [prefix: string, permission: string])[] = [

@@ -1,5 +1,5 @@
 /**
- * The child process that copies a plugin's data. It is a process of its own because closing a SQLite file drops every lock that the process holds on
+ * The child process that copies data. It is a process of its own because closing a SQLite file drops every lock that the process holds on
  * it, and because a copy is cancelled by killing it. It does one job, sends one answer, and ends.
  */
 import { constants, type Stats } from 'node:fs';
@@ -19,10 +19,15 @@ process.once('message', (job: CopyJob) => {
     void run(job).then((answer) => process.send?.(answer, () => process.disconnect()));
 });
 
-async function run({ from, to, isOpen }: CopyJob): Promise<CopyAnswer> {
+async function run({ from, to, isOpen, isDatabase }: CopyJob): Promise<CopyAnswer> {
     try {
+        if (isDatabase === true) {
+            await copyDatabase(from, to, isOpen);
+            await joinLog(to);
+            return { done: true };
+        }
         await mkdir(to, { mode: 0o700 });
-        await copyDatabase(from, to, isOpen);
+        await copyDatabase(join(from, database), join(to, database), isOpen);
         await copyFolder(from, to, new Set([database, `${database}-wal`, shared]));
         return { done: true };
     } catch (error) {
@@ -36,19 +41,30 @@ async function run({ from, to, isOpen }: CopyJob): Promise<CopyAnswer> {
  * one state, whatever is written meanwhile: a page that is torn in the file is whole in the log, and a torn end of the log does not count.
  */
 async function copyDatabase(from: string, to: string, isOpen: boolean): Promise<void> {
-    if ((await typeOf(join(from, database))) === null) {
+    if ((await typeOf(from)) === null) {
         return;
     }
-    const reader = isOpen ? new Database(join(from, database), { fileMustExist: true }) : null;
+    const reader = isOpen ? new Database(from, { fileMustExist: true }) : null;
     try {
         reader?.exec('begin');
         reader?.prepare('select count(*) from sqlite_master').get();
-        for (const name of [database, `${database}-wal`]) {
-            await copyEntry(join(from, name), join(to, name));
+        for (const suffix of ['', '-wal']) {
+            await copyEntry(`${from}${suffix}`, `${to}${suffix}`);
         }
     } finally {
         reader?.close();
     }
+}
+
+/** Writes the log of a copy into its database, so that the copy is one file. */
+async function joinLog(file: string): Promise<void> {
+    const copy = new Database(file, { fileMustExist: true });
+    try {
+        copy.pragma('wal_checkpoint(TRUNCATE)');
+    } finally {
+        copy.close();
+    }
+    await sync(file);
 }
 
 async function copyFolder(from: string, to: string, except: ReadonlySet<string> = new Set()): Promise<void> {

@@ -1,4 +1,4 @@
-/** Copies a plugin's data in a child process. Refuses before it begins when the disk has no room. */
+/** Copies data in a child process: a plugin's folder, another folder, or one database. Refuses before it begins when the disk has no room. */
 import { fork } from 'node:child_process';
 import { lstat, readdir, rm, statfs } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
@@ -13,6 +13,8 @@ export interface CopyJob {
     readonly to: string;
     /** The plugin may write to the database meanwhile. */
     readonly isOpen: boolean;
+    /** `from` is a database that is being written, and nothing else is copied. */
+    readonly isDatabase?: boolean;
 }
 
 /** The answer of the child process. */
@@ -24,6 +26,8 @@ export interface CopyOptions extends CopyJob {
     readonly signal?: AbortSignal;
     /** Free bytes on the target's disk; default: asks the file system. */
     readonly free?: () => Promise<number>;
+    /** What it is, for messages; default: the plugin's data. */
+    readonly what?: string;
 }
 
 /** Bytes that a copy leaves free for the rest of the panel. */
@@ -40,18 +44,20 @@ export async function copyData({
     from,
     to,
     isOpen,
+    isDatabase = false,
     signal,
-    free = () => freeBytes(dirname(to))
+    free = () => freeBytes(dirname(to)),
+    what = "the plugin's data"
 }: CopyOptions): Promise<void> {
     signal?.throwIfAborted();
-    const [needed, left] = [await sizeOf(from), await free()];
+    const [needed, left] = [isDatabase ? await databaseBytes(from) : await sizeOf(from), await free()];
     if (needed + reserve > left) {
         throw full(
-            `A copy of the plugin's data needs ${mebi(needed)} MiB, and ${mebi(left)} MiB are free; nothing was changed`
+            `A copy of ${what} needs ${mebi(needed)} MiB, and ${mebi(left)} MiB are free; nothing was changed`
         );
     }
     try {
-        await inChild({ from, to, isOpen }, signal);
+        await inChild({ from, to, isOpen, isDatabase }, what, signal);
     } catch (error) {
         await rm(to, { recursive: true, force: true });
         throw error;
@@ -70,6 +76,13 @@ export async function sizeOf(folder: string): Promise<number> {
     return bytes;
 }
 
+async function databaseBytes(file: string): Promise<number> {
+    const sizes = await Promise.all(
+        [file, `${file}-wal`].map(async (path) => (await lstat(path).catch(() => null))?.size ?? 0)
+    );
+    return sizes.reduce((sum, size) => sum + size, 0);
+}
+
 async function freeBytes(folder: string): Promise<number> {
     const { bavail, bsize } = await statfs(folder);
     return bavail * bsize;
@@ -81,7 +94,7 @@ function full(message: string): Error {
 
 const mebi = (bytes: number): number => Math.ceil(bytes / 1024 / 1024);
 
-function inChild(job: CopyJob, signal: AbortSignal | undefined): Promise<void> {
+function inChild(job: CopyJob, what: string, signal: AbortSignal | undefined): Promise<void> {
     const conditions = process.execArgv.flatMap((each, index, all) =>
         /^(--conditions=|-C=)/.test(each)
             ? [each]
@@ -115,9 +128,9 @@ function inChild(job: CopyJob, signal: AbortSignal | undefined): Promise<void> {
             } else if (signal?.aborted === true) {
                 reject(signal.reason as Error);
             } else if (answer !== null && ['ENOSPC', 'EDQUOT'].includes(answer.failed.code)) {
-                reject(full("There is no space left for a copy of the plugin's data; nothing was changed"));
+                reject(full(`There is no space left for a copy of ${what}; nothing was changed`));
             } else {
-                reject(new Error(`The plugin's data could not be copied: ${answer?.failed.message ?? last}`));
+                reject(new Error(`A copy of ${what} could not be made: ${answer?.failed.message ?? last}`));
             }
         });
         child.send(job, (error) => (error === null ? undefined : kill()));

@@ -15,7 +15,9 @@ import {
 
 import { recordedActor } from '../../../platform/call.ts';
 import type { Logger } from '../../../platform/log.ts';
+import { GrantedRoot } from '../files/granted-root.ts';
 import { fragmentHook } from '../fragments.ts';
+import { checkLent, type Reach } from '../lent.ts';
 import type { Contracts } from '../partners/contracts.ts';
 import type { PluginServices } from '../programs/services.ts';
 import type { PluginTickets } from '../routes/tickets.ts';
@@ -41,6 +43,7 @@ export interface HostApiOptions extends CallersOptions {
     readonly contracts: Contracts;
     readonly services: PluginServices;
     readonly accessLog: PluginAccessLog;
+    readonly reach: Reach;
     readonly log: Logger;
     /** Asks this plugin alone for its part of the engine's configuration. */
     collectFragments(): Promise<Outcome<unknown> | null>;
@@ -59,6 +62,7 @@ export function createHostApi(options: HostApiOptions): HostApi {
     const callers = new Callers(options);
     return {
         ...panelApi(options, callers),
+        ...ownPanelApi(options, callers),
         ...mandatesApi(options, callers),
         ...hostsApi(options, callers),
         ...workApi(options, callers),
@@ -102,6 +106,23 @@ function panelApi(
             callers.unmandated(handle);
             const { caller } = callers.holder(handle);
             return tickets.issue(caller, callers.permissionOf(permission), data, ttlSeconds);
+        }
+    };
+}
+
+function ownPanelApi(
+    { ports, grants, reach }: HostApiOptions,
+    callers: Callers
+): Pick<HostApi, 'panelListeners' | 'rehearse'> {
+    return {
+        async panelListeners() {
+            grants.require('panel', 'listeners');
+            return ports.panel.listeners();
+        },
+        async rehearse({ folder, signal }) {
+            grants.require('panel', 'rehearse');
+            const real = await new GrantedRoot(folder, reach).real();
+            return ports.panel.rehearse(real, callers.untilEnd(signal));
         }
     };
 }
@@ -275,7 +296,7 @@ function recordApi(
 }
 
 function partnersApi(
-    { ports, plugin, grants, handles, contracts, runHook, collectFragments }: HostApiOptions,
+    { ports, plugin, grants, handles, contracts, reach, runHook, collectFragments }: HostApiOptions,
     callers: Callers
 ): Pick<HostApi, 'runHook' | 'collect' | 'partner'> {
     return {
@@ -287,10 +308,15 @@ function partnersApi(
             }
             grants.require('collect', name);
             return {
-                outcomes: ports.hooks.collect(name, async (who) => (await payload({ plugin: who })).payload, {
-                    only,
-                    signal: callers.untilEnd(signal)
-                }) as AsyncIterable<Outcome<unknown>>
+                outcomes: ports.hooks.collect(
+                    name,
+                    async (who) => {
+                        const { payload: given } = await payload({ plugin: who });
+                        await checkLent(name, given, reach);
+                        return given;
+                    },
+                    { only, signal: callers.untilEnd(signal) }
+                ) as AsyncIterable<Outcome<unknown>>
             };
         }),
         partner: callers.caused(async ({ plugin: partner, method, input, handle, signal }) => {

@@ -1,21 +1,19 @@
 /** The local API of a generation in this process. What it starts belongs to the host and is released with the scope. */
-import type { Grants, LocalApi, Release, Scope } from '@portico/sdk/host';
+import type { LocalApi, Release, Scope } from '@portico/sdk/host';
 
 import type { PluginDatabase } from '../database.ts';
 import { createFiles } from '../files/files.ts';
+import type { FilesOptions } from '../files/granted-root.ts';
 import type { Network } from '../network.ts';
 import type { Programs } from '../programs/programs.ts';
 
 /** What the local API of one generation works with. */
 export interface LocalApiOptions {
-    readonly grants: Grants;
     readonly scope: Scope;
-    readonly dataDir: string;
-    /** Folder that stands for the root of the machine; empty for the machine itself. */
-    readonly machine: string;
+    /** What the plugin's files may reach. */
+    readonly reach: Omit<FilesOptions, 'scope'>;
     readonly network: Network;
     readonly programs: Programs;
-    forbidden(): readonly string[];
     /** The database; opened before `setup`, after the settings. */
     database(): PluginDatabase | undefined;
     /** Writes, and notes that the plugin accepted a change. */
@@ -28,10 +26,8 @@ export interface LocalApiOptions {
 
 /** Creates the local API: the members of the context whose live objects cannot cross a boundary. */
 export function createLocalApi({
-    grants,
     scope,
-    dataDir,
-    machine,
+    reach,
     network,
     programs,
     enter,
@@ -47,8 +43,8 @@ export function createLocalApi({
         fetch: (input, init) => leave(() => network.fetch(input, init)),
         dial: (target) => leave(() => network.dial(target)),
         resolve: (host) => leave(() => network.resolve(host)),
-        files: (root) =>
-            createFiles(root, { grants, scope, own: dataDir, machine, forbidden: () => options.forbidden() }),
+        files: (root) => createFiles(root, { ...reach, scope }),
+        lend: (folder) => reach.lent.lend(folder),
         exec: (file, args, given) => leave(() => programs.exec(file, args, given)),
         spawn: (file, args, given) => leave(() => programs.spawn(file, args, given)),
         async release(): Promise<Release> {

@@ -23,6 +23,7 @@ import type { Scope } from '@portico/sdk/host';
 import { emptyFolder } from './empty-folder.ts';
 import { nameOf } from './file-name.ts';
 import { type FilesOptions, GrantedRoot } from './granted-root.ts';
+import type { LentFolders } from './lent-folders.ts';
 import { linkTarget, pathOf, stepsOf } from './path.ts';
 import { renameFile } from './rename-file.ts';
 
@@ -41,16 +42,18 @@ const blockBytes = 512n;
 
 /** Files below a folder of the machine. @throws CAPABILITY_MISSING 50305 at the first use of a folder that is not granted */
 export function createFiles(root: string, options: FilesOptions): Files {
-    return new RootedFiles(new GrantedRoot(root, options), options.scope);
+    return new RootedFiles(new GrantedRoot(root, options), options);
 }
 
 class RootedFiles implements Files {
     readonly #root: GrantedRoot;
     readonly #scope: Scope;
+    readonly #lent: LentFolders;
 
-    constructor(root: GrantedRoot, scope: Scope) {
+    constructor(root: GrantedRoot, { scope, lent }: Pick<FilesOptions, 'scope' | 'lent'>) {
         this.#root = root;
         this.#scope = scope;
+        this.#lent = lent;
     }
 
     open: Files['open'] = async (path, flags = 'r', mode = newFile) => {
@@ -67,6 +70,7 @@ class RootedFiles implements Files {
             }
             const owned = this.#scope.own('file', path, () => handle.close());
             (handle as FileHandle & EventEmitter).once('close', () => owned.drop());
+            this.#lent.bind(await readlink(`/proc/self/fd/${handle.fd}`), handle);
             return handle;
         });
     };

@@ -11,6 +11,7 @@ import { errors } from '@portico/sdk';
 import type { Grants, Scope } from '@portico/sdk/host';
 
 import { codeOf, failureOf } from './failure.ts';
+import type { LentFolders } from './lent-folders.ts';
 import { pathOf, stepsOf, within } from './path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -21,15 +22,17 @@ export interface FilesOptions {
     readonly scope: Scope;
     /** The plugin's own folder, which needs no grant. */
     readonly own: string;
+    /** Folders that need no grant while they are lent. */
+    readonly lent: LentFolders;
     /** Folder that stands for the root of the machine; empty for the machine itself. */
     readonly machine: string;
     /** Folders that no grant opens. */
     forbidden(): readonly string[];
 }
 
-/** The real paths of the plugin's own folder and of the folders that no grant opens. */
+/** The real paths of the folders that need no grant, and of those that no grant opens. */
 interface Limits {
-    readonly own: string;
+    readonly own: readonly string[];
     readonly forbidden: readonly string[];
 }
 
@@ -118,15 +121,7 @@ export class GrantedRoot {
     }
 
     async #openRoot(): Promise<FileHandle> {
-        const { grants, own, machine } = this.#options;
-        const place = within(this.#root, own) ? this.#root : machine + this.#root;
-        const real = await realpath(place).catch((error: unknown) => {
-            throw failureOf(error, this.#root);
-        });
-        const isOwn = within(real, await realpath(own).catch(() => own));
-        if (!isOwn && !(await this.#granted(real))) {
-            throw grants.missing(`files: ${this.#root}`);
-        }
+        const real = await this.real();
         const handle = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
         // Opening looked the path up again, so what is open must be compared with what was checked.
         if ((await realpath(`/proc/self/fd/${handle.fd}`)) !== real) {
@@ -134,6 +129,23 @@ export class GrantedRoot {
             throw errors.notFound(`${this.#root} moved meanwhile`);
         }
         return handle;
+    }
+
+    /** Where the root is now, without links. @throws NOT_FOUND 40400; CAPABILITY_MISSING 50305 when the plugin may not open it */
+    async real(): Promise<string> {
+        const { grants, own, lent, machine } = this.#options;
+        const ungranted = [own, ...lent.paths()];
+        const isUngranted = ungranted.some((folder) => within(this.#root, folder));
+        const real = await realpath(isUngranted ? this.#root : machine + this.#root).catch(
+            (error: unknown) => {
+                throw failureOf(error, this.#root);
+            }
+        );
+        const { own: open } = await this.limits();
+        if (!open.some((folder) => within(real, folder)) && !(await this.#granted(real))) {
+            throw grants.missing(`files: ${this.#root}`);
+        }
+        return real;
     }
 
     async #granted(real: string): Promise<boolean> {
@@ -147,19 +159,19 @@ export class GrantedRoot {
         return false;
     }
 
-    /** Where the plugin's own folder and the forbidden folders are now. */
+    /** Where the folders are now that need no grant, and the forbidden ones. */
     async limits(): Promise<Limits> {
         const [own = '', ...forbidden] = await Promise.all(
             [this.#options.own, ...this.#options.forbidden()].map((path) => realpath(path).catch(() => path))
         );
-        return { own, forbidden };
+        return { own: [own, ...this.#options.lent.paths()], forbidden };
     }
 
     /** Refuses an open folder that no grant opens. @throws NOT_FOUND 40400 */
     async refuse(handle: FileHandle, { own, forbidden }: Limits): Promise<void> {
         // The kernel says where the open folder is now, whatever its path was.
         const real = await readlink(`/proc/self/fd/${handle.fd}`);
-        if (!within(real, own) && forbidden.some((each) => within(real, each))) {
+        if (!own.some((each) => within(real, each)) && forbidden.some((each) => within(real, each))) {
             throw errors.notFound();
         }
     }
@@ -168,7 +180,10 @@ export class GrantedRoot {
     async refuseAround(at: string, name: string): Promise<void> {
         const target = join(await realpath(at), name);
         const { own, forbidden } = await this.limits();
-        if (!within(target, own) && forbidden.some((each) => within(target, each) || within(each, target))) {
+        if (
+            !own.some((each) => within(target, each)) &&
+            forbidden.some((each) => within(target, each) || within(each, target))
+        ) {
             throw errors.notFound();
         }
     }

@@ -1,0 +1,49 @@
+/** The panel answers the hooks of backups itself, as a plugin with the name `panel` would. */
+import { join } from 'node:path';
+
+import { engineHome } from '../engine/files/home.ts';
+import { copyHead } from '../features/audit/chain/copied-head.ts';
+import { type CopyPort, PanelBackup } from '../features/backup/panel-backup.ts';
+import { copyData, sizeOf } from '../plugins/manager/data/copy.ts';
+import type { Foundation } from './foundation.ts';
+
+const copy: CopyPort = {
+    folder: (from, to, what, signal) => copyData({ from, to, what, signal, isOpen: false }),
+    pluginData: (from, to, what, signal) => copyData({ from, to, what, signal, isOpen: true }),
+    database: (from, to, what, signal) =>
+        copyData({ from, to, what, signal, isOpen: true, isDatabase: true }),
+    size: sizeOf
+};
+
+/** Taps the hooks of backups for the panel's own state. @param version - of the core */
+export function answerBackups({ config, db, clock, hooks, keyring }: Foundation, version: string): void {
+    const { dataDir, engineUser } = config;
+    const panel = new PanelBackup({
+        dataDir,
+        db,
+        clock,
+        copy,
+        version,
+        engineStorage() {
+            try {
+                return engineHome(dataDir, engineUser).storage;
+            } catch {
+                return null; // no account for the engine: it never ran
+            }
+        },
+        copyHead: (file) => copyHead({ live: join(dataDir, 'audit.head'), copy: file, keyring })
+    });
+    const owner = { plugin: 'panel', version };
+    hooks.host.tap(owner, 'backup.list', () => panel.list());
+    hooks.host.tap(owner, 'backup.collect', ({ folder, only }, { signal }) =>
+        panel.collect(folder, only, signal)
+    );
+    // A panel never replaces its own state while it runs.
+    hooks.host.tap(owner, 'backup.restore', ({ items }) =>
+        items.map(({ name }) => ({
+            item: name,
+            ok: false,
+            message: 'Stop the panel, then run: portico data restore <folder>'
+        }))
+    );
+}
