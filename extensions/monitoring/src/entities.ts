@@ -17,6 +17,8 @@ export const RuleEntity = defineEntity({
         forSeconds: p.integer().fieldName('for_seconds'),
         severity: p.string(),
         enabled: p.boolean(),
+        /** Ids of the channels that alone tell of it; null: those whose events match. */
+        channels: p.json().$type<readonly number[]>().nullable(),
         version: p.integer(),
         createdAt: p.integer().fieldName('created_at'),
         updatedAt: p.integer().fieldName('updated_at')
@@ -32,13 +34,14 @@ export const AlertEntity = defineEntity({
     properties: {
         id: p.integer().primary(),
         rule: p.integer(),
-        /** From here to `severity`: the rule as it was when the alert began, since it may change or be removed. */
+        /** From here to `channels`: the rule as it was when the alert began, since it may change or be removed. */
         name: p.string(),
         metric: p.string(),
         instance: p.string(),
         operator: p.string(),
         threshold: p.float(),
         severity: p.string(),
+        channels: p.json().$type<readonly number[]>().nullable(),
         value: p.float(),
         worst: p.float(),
         last: p.float(),
@@ -116,5 +119,9 @@ export const migrations: readonly Migration[] = [
             ]) => `insert into rules (name, metric, operator, threshold, recover_threshold, for_seconds, severity, enabled, version, created_at, updated_at)
         values ('${name}', '${metric}', '>', ${threshold}, ${recover}, ${seconds}, '${severity}', 1, 1, unixepoch('subsec') * 1000, unixepoch('subsec') * 1000)`
         )
+    },
+    {
+        name: '0003-channels',
+        up: ['alter table rules add column channels text', 'alter table alerts add column channels text']
     }
 ];

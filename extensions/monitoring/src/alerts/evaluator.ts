@@ -220,6 +220,7 @@ export class RuleEvaluator {
                 operator: rule.operator,
                 threshold: rule.threshold,
                 severity: rule.severity,
+                channels: rule.channels ?? null,
                 value,
                 firedAt: at
             });

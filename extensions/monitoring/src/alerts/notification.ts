@@ -9,11 +9,14 @@ export function describeAlert(alert: AlertRow): Notification {
     const { name, instance, severity, operator, threshold, endedAt, firedAt } = alert;
     const series = toOneLine(nameSeries(alert.metric, instance));
     const title = toOneLine(instance === '' ? name : `${name}: ${instance}`);
-    const data = { alertId: alert.id, ruleId: alert.rule, metric: alert.metric, instance: instance || null };
+    const common = {
+        data: { alertId: alert.id, ruleId: alert.rule, metric: alert.metric, instance: instance || null },
+        ...(alert.channels == null ? {} : { channels: alert.channels })
+    };
     if (endedAt === null || endedAt === undefined) {
         return {
             event: 'alert-fired',
-            data,
+            ...common,
             severity: severity === 'critical' ? 'error' : severity === 'warning' ? 'warning' : 'info',
             title,
             text: `${series} is ${round(alert.value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}`
@@ -22,7 +25,7 @@ export function describeAlert(alert: AlertRow): Notification {
     const minutes = Math.round((endedAt - firedAt) / 60_000);
     return {
         event: 'alert-ended',
-        data,
+        ...common,
         severity: 'info',
         title: `Over: ${title}`,
         text:

@@ -21,7 +21,15 @@ interface ChangeRequest {
 
 type Fields = Pick<
     RuleRow,
-    'name' | 'metric' | 'operator' | 'threshold' | 'recoverThreshold' | 'forSeconds' | 'severity' | 'enabled'
+    | 'name'
+    | 'metric'
+    | 'operator'
+    | 'threshold'
+    | 'recoverThreshold'
+    | 'forSeconds'
+    | 'severity'
+    | 'enabled'
+    | 'channels'
 >;
 
 /** Stores rules and hands every change to the evaluator. */
@@ -160,9 +168,10 @@ function fieldsOf({
     recoverThreshold = null,
     forSeconds,
     severity,
-    enabled
+    enabled,
+    channels = null
 }: Fields): Fields {
-    return { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled };
+    return { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled, channels };
 }
 
 /** @throws TOO_MANY_RULES 40950 */

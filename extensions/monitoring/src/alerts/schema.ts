@@ -39,6 +39,15 @@ const forSeconds = joi
         'How long the value must be beyond the threshold to fire, and on the good side of `recoverThreshold` to recover'
     );
 const severity = joi.valid('info', 'warning', 'critical').label('Severity');
+const channels = joi
+    .array()
+    .items(joi.number().integer().min(1))
+    .unique()
+    .max(100)
+    .allow(null)
+    .label('Channels')
+    .description('Ids of the notification channels that alone tell of it; null: those whose events match')
+    .meta({ ui: { ref: 'channels.list' } });
 
 /** How answers show a severity. */
 const severityUi = { tones: { info: 'neutral', warning: 'warning', critical: 'bad' } } as const;
@@ -53,6 +62,7 @@ export const newRule = joi.object({
     forSeconds: forSeconds.default(60),
     severity: severity.default('warning'),
     enabled: joi.boolean().default(true).label('Enabled'),
+    channels: channels.default(null),
     version: ignored,
     ...readOnly
 });
@@ -66,6 +76,7 @@ export const changedRule = joi.object({
     forSeconds,
     severity,
     enabled: joi.boolean().label('Enabled'),
+    channels,
     version: joi.number().integer().label('Version').description('Acts as If-Match'),
     ...readOnly
 });
@@ -115,6 +126,7 @@ export const ruleSchema = joi.object({
         .required()
         .label('Enabled')
         .meta({ ui: { column: 5 } }),
+    channels: channels.required(),
     firing: joi
         .number()
         .integer()
@@ -206,6 +218,7 @@ export function toRuleView(row: RuleRow, firing: number): RuleView {
         forSeconds: row.forSeconds,
         severity: row.severity as RuleView['severity'],
         enabled: row.enabled,
+        channels: row.channels == null ? null : [...row.channels],
         firing,
         version: row.version,
         createdAt: new Date(row.createdAt).toISOString(),

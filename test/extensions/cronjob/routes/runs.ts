@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { groupsMissing } from '../../../support/machine/control-groups.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { until } from '../../../support/until.ts';
 import { createCronjobRig, type CronjobRig, lives, notRoot, processesWith } from '../rig.ts';
@@ -288,6 +289,31 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             await few.close();
         }
     });
+
+    itUnless(groupsMissing(), it as never)(
+        'limits and measures all processes of a run together, and says when memory ended it',
+        async () => {
+            const hungry = 'const held = []; for (;;) held.push(Buffer.alloc(1 << 20, 1))';
+            const command = ['sh', '-c', `'${process.execPath}' -e '${hungry}'; echo went on`];
+            const limits = { memoryBytes: 96 * 1024 * 1024, cpuPercent: 200, processes: 64 };
+            const run = await cron.finish(await cron.task({ command, limits, channels: [7] }));
+            expect(run).to.include({ state: 'failed', reason: 'LIMIT_MEMORY', exitCode: 0 });
+            expect(run.message).to.contain('100663296 bytes');
+            expect(Number(run.usage.memoryPeakBytes)).to.be.between(64 * 1024 * 1024, limits.memoryBytes + 1);
+            expect(Number(run.usage.cpuSeconds)).to.be.above(0);
+            await until('the notice', async () =>
+                cron.rig.notified.some(({ channels }) => channels?.[0] === 7)
+            );
+
+            const forks = await cron.finish(
+                await cron.task({ script: 'sleep 5 & sleep 5 & sleep 5 & wait\n', limits: { processes: 2 } })
+            );
+            expect(forks).to.include({ state: 'failed', reason: 'EXIT_CODE' });
+            const free = await cron.finish(await cron.task({ command: ['true'] }));
+            expect(free).to.include({ state: 'succeeded' });
+            expect(Number(free.usage.memoryPeakBytes)).to.be.above(0);
+        }
+    );
 
     it('tries again with growing pauses, and tells once that it failed', async () => {
         const told = cron.notified.length;

@@ -6,6 +6,7 @@ import {
     mkdirSync,
     readdirSync,
     readFileSync,
+    statfsSync,
     statSync,
     symlinkSync,
     writeFileSync
@@ -30,9 +31,17 @@ describe('GET /api/plugins/filemanager/files', () => {
     after(async () => files.close());
 
     it('names the roots that the role reaches, and says of the others nothing', async () => {
-        expect((await files.get('/roots')).data).to.equal([
-            { name: 'main', path: rootPath, available: true }
+        const { data: roots } = await files.get('/roots');
+        const { bsize, blocks } = statfsSync(files.folder);
+        expect(roots).to.equal([
+            {
+                name: 'main',
+                path: rootPath,
+                available: true,
+                space: { total: bsize * blocks, available: roots[0].space.available }
+            }
         ]);
+        expect(Number(roots[0].space.available)).to.be.between(0, bsize * blocks);
         expect((await files.get('/roots', {}, { role: 'viewer' })).data).to.have.length(1);
         expect((await files.get('/roots', {}, { role: 'guests' })).data).to.equal([]);
         const refused = await files.get('/files', { root: 'main', path: '' }, { role: 'guests' });

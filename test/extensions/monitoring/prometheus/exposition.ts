@@ -33,6 +33,7 @@ const alert = {
     operator: '>',
     threshold: 1,
     severity: 'warning',
+    channels: null,
     value: 2,
     worst: 2,
     last: 2,

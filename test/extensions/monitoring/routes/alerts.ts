@@ -27,7 +27,9 @@ describe('/api/plugins/monitoring/alerts', () => {
     };
 
     it('fires, tells people once, and ends with the value', async () => {
-        expect((await rig.ask('op', 'POST', `${base}/rules`, rule)).status).to.equal(201);
+        const made = await rig.ask('op', 'POST', `${base}/rules`, { ...rule, channels: [3, 5] });
+        expect([made.status, made.data.channels]).to.equal([201, [3, 5]]);
+        expect((await rig.get('/rules/6')).data).to.include({ channels: [3, 5] });
         await memory(85);
         expect((await rig.get('/alerts')).data).to.equal([]);
         await memory(95);
@@ -64,6 +66,10 @@ describe('/api/plugins/monitoring/alerts', () => {
             instance: null
         };
         expect(rig.host.notifications.map((notification) => notification.data)).to.equal([ids, ids]);
+        expect(rig.host.notifications.map(({ channels }) => channels)).to.equal([
+            [3, 5],
+            [3, 5]
+        ]);
         expect((await rig.get('/alerts?state=firing')).data).to.equal([]);
     });
 

@@ -43,8 +43,12 @@ export async function makeGroup(
     }
 }
 
-/** The command behind a fixed script that waits for a line on its fourth descriptor: what the program starts is then in the group, too. */
-export function waiting({ path, args }: Command): Command {
-    const script = `read -r PORTICO_GO <&${waitingOn} && exec "$@" ${waitingOn}<&-`;
+/**
+ * The command behind a fixed script that waits for a line on its fourth descriptor: what the program starts is then in the group, too. A
+ * shell adds variables to the environment; the program gets only those of `env`.
+ */
+export function waiting({ path, args }: Command, env: Readonly<Record<string, string>> = {}): Command {
+    const added = ['PWD', 'OLDPWD', 'SHLVL', '_'].filter((name) => !Object.hasOwn(env, name));
+    const script = `read -r PORTICO_GO <&${waitingOn} && unset PORTICO_GO ${added.join(' ')} && exec "$@" ${waitingOn}<&-`;
     return { path: '/bin/sh', args: ['-c', script, 'sh', path, ...args] };
 }

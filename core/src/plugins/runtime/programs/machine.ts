@@ -144,7 +144,7 @@ async function startProgram(
     const terminal =
         tools === null || options.pty === undefined ? null : new Terminal(tools, options.pty, account);
     const shown = terminal?.command(command.path, command.args) ?? command;
-    const { path, args } = group === null ? shown : waiting(shown);
+    const { path, args } = group === null ? shown : waiting(shown, options.env);
     const child = spawn(path, args, {
         cwd: options.cwd ?? folder,
         env: {

@@ -104,6 +104,10 @@ export class Programs {
                       kill();
                   }, options.timeoutSeconds * 1000);
         options.signal?.addEventListener('abort', kill, { once: true });
+        // The signal may have aborted while the program was moved into its control group.
+        if (options.signal?.aborted === true) {
+            kill();
+        }
         const exited = program.exited.then((exit): Exit => {
             clearTimeout(timer);
             options.signal?.removeEventListener('abort', kill);
