@@ -301,9 +301,7 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             expect(run.message).to.contain('100663296 bytes');
             expect(Number(run.usage.memoryPeakBytes)).to.be.between(64 * 1024 * 1024, limits.memoryBytes + 1);
             expect(Number(run.usage.cpuSeconds)).to.be.above(0);
-            await until('the notice', async () =>
-                cron.rig.notified.some(({ channels }) => channels?.[0] === 7)
-            );
+            await until(async () => cron.notified.some(({ channels }) => channels?.[0] === 7), 'the notice');
 
             const forks = await cron.finish(
                 await cron.task({ script: 'sleep 5 & sleep 5 & sleep 5 & wait\n', limits: { processes: 2 } })
