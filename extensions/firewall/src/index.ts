@@ -1,0 +1,46 @@
+/** nftables rules with a trial that reverts by itself, bans, and a map of what is reachable. */
+import { definePlugin, type PluginDefinition } from '@portico/sdk';
+
+import { entities, migrations } from './entities.ts';
+import { registerHealthChecks } from './health.ts';
+import { registerHooks } from './hooks.ts';
+import { type Machine, realMachine } from './machine.ts';
+import { registerHistoryRoutes } from './routes/history.ts';
+import { registerRuleRoutes } from './routes/rules.ts';
+import { registerStateRoutes } from './routes/state.ts';
+import { registerTrialRoutes } from './routes/trial.ts';
+import { createServices } from './services.ts';
+import { settings } from './settings.ts';
+
+/** Defines the plugin for one machine; tests pass one whose addresses are those of a network namespace. */
+export function defineFirewall(machine: Machine): PluginDefinition {
+    return definePlugin({
+        settings,
+        entities,
+        migrations,
+        setup(ctx) {
+            const services = createServices(ctx, machine);
+            const { firewall, bans } = services;
+            registerStateRoutes(ctx, services);
+            registerRuleRoutes(ctx, services);
+            registerTrialRoutes(ctx, services);
+            registerHistoryRoutes(ctx, services);
+            registerHooks(ctx, services);
+            registerHealthChecks(ctx, services);
+            let since = machine.now();
+            ctx.onStart(async () => {
+                await firewall.start();
+                await ctx.schedule('expiry', { everySeconds: 2 }, async () => {
+                    const now = machine.now();
+                    await firewall.expire(since);
+                    since = now;
+                });
+                await ctx.schedule('ended-bans', { everySeconds: 60 }, () => bans.prune());
+            });
+            ctx.onStop(() => firewall.stop());
+        }
+    });
+}
+
+/** The plugin on the machine that it runs on. */
+export default defineFirewall(realMachine);

@@ -1,0 +1,39 @@
+/** The chains and sets of bans. They stand apart from the rules, so that no apply and no trial touches a ban. */
+import type { Family } from '../address/interval.ts';
+import { match, payload } from './matches.ts';
+import type { Chain, ChainRule, Element, Ruleset } from './ruleset.ts';
+
+/** The names of the sets of bans. */
+export const banSets: Readonly<Record<Family, string>> = { ipv4: 'bans4', ipv6: 'bans6' };
+/** Before the rules. */
+const priority = -20;
+
+/** What a banned address began itself; answers to what this machine asked pass. */
+const rules: readonly ChainRule[] = (['ipv4', 'ipv6'] as const).map((family) => ({
+    expr: [
+        match({ ct: { key: 'direction' } }, 'original'),
+        match(payload(family === 'ipv4' ? 'ip' : 'ip6', 'saddr'), `@${banSets[family]}`),
+        { drop: null }
+    ],
+    comment: 'bans'
+}));
+const chain = (hook: 'input' | 'forward'): Chain => ({
+    name: `bans-${hook}`,
+    hook: { type: 'filter', hook, prio: priority, policy: 'accept' },
+    rules
+});
+
+/** The part of the table that drops what banned addresses send. */
+export function compileBans(elements: (family: Family) => readonly Element[]): Ruleset {
+    return {
+        chains: [chain('input'), chain('forward')],
+        sets: (['ipv4', 'ipv6'] as const).map((family) => ({
+            name: banSets[family],
+            family,
+            isCounted: true,
+            elements: elements(family)
+        })),
+        live: null,
+        counters: []
+    };
+}

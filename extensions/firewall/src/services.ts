@@ -1,0 +1,76 @@
+/** The services of one generation of the plugin. */
+import { Bans } from './bans/bans.ts';
+import { LoginWatch } from './bans/logins.ts';
+import { Draft } from './draft/draft.ts';
+import type { Model } from './draft/model.ts';
+import { DraftObjects } from './draft/objects.ts';
+import { Evaluator } from './evaluate/evaluator.ts';
+import { Nft } from './kernel/nft.ts';
+import { Contents } from './lists/contents.ts';
+import type { Machine } from './machine.ts';
+import type { Ctx } from './settings.ts';
+import { Firewall } from './trial/firewall.ts';
+import { Guard } from './trial/guard.ts';
+import { StateStore } from './trial/state.ts';
+
+/** What routes, hooks and health checks work with. */
+export interface Services {
+    readonly machine: Machine;
+    readonly nft: Nft;
+    readonly draft: Draft;
+    readonly objects: DraftObjects;
+    readonly contents: Contents;
+    readonly bans: Bans;
+    readonly logins: LoginWatch;
+    readonly store: StateStore;
+    readonly firewall: Firewall;
+    /** An evaluator of a model with the sets and bans of now. */
+    evaluator(model: Model): Promise<Evaluator>;
+}
+
+/** Makes the services and connects them. */
+export function createServices(ctx: Ctx, machine: Machine): Services {
+    const nft = new Nft(ctx);
+    const draft = new Draft(ctx);
+    const store = new StateStore(ctx);
+    const contents = new Contents(ctx, () => machine.now());
+    const bans: Bans = new Bans({
+        ctx,
+        machine,
+        nft,
+        isInForce: async () => {
+            const { trial, isOff } = await store.read();
+            return trial === null ? !isOff : trial.model !== null;
+        },
+        onTableChange: () => firewall.remember()
+    });
+    const firewall = new Firewall({
+        ctx,
+        machine,
+        nft,
+        draft,
+        contents,
+        bans,
+        guard: new Guard(ctx),
+        store,
+        onConfirm: async () => undefined
+    });
+    return {
+        machine,
+        nft,
+        draft,
+        objects: new DraftObjects(ctx, draft),
+        contents,
+        bans,
+        logins: new LoginWatch(ctx, machine, bans),
+        store,
+        firewall,
+        evaluator: async (model) =>
+            new Evaluator({
+                model,
+                now: machine.now(),
+                intervals: await contents.intervals(model.sets),
+                ban: await bans.finder()
+            })
+    };
+}
