@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-import { type OwnAddress,ownAddress } from '../../../extensions/firewall/src/machine.ts';
+import { type OwnAddress, ownAddress } from '../../../extensions/firewall/src/machine.ts';
 
 /** Why tests in namespaces cannot run here; undefined where they can. */
 export const noNamespaces =

@@ -10,7 +10,8 @@ import {
     overlaps,
     parsePrefix,
     parseWritten,
-    prefixLengthOf} from '../address/interval.ts';
+    prefixLengthOf
+} from '../address/interval.ts';
 import { layOut, type Piece } from '../address/layout.ts';
 import { most } from '../draft/model.ts';
 import { BanEntity, type BanRow } from '../entities.ts';

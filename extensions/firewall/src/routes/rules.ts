@@ -3,7 +3,7 @@ import { isFailure, joi, reply } from '@portico/sdk';
 
 import type { Rule } from '../draft/model.ts';
 import { changedRule, newRule } from '../draft/schema.ts';
-import { type RuleView,ruleView } from '../draft/views.ts';
+import { type RuleView, ruleView } from '../draft/views.ts';
 import { counterName } from '../ruleset/ruleset.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';

@@ -1,5 +1,5 @@
 /** Conditions as statements. A condition with several ways becomes several lists of statements, one for each way. */
-import { bitsOf,type Family, formatAddress, type Interval, prefixLengthOf } from '../address/interval.ts';
+import { bitsOf, type Family, formatAddress, type Interval, prefixLengthOf } from '../address/interval.ts';
 import { mergePorts, type PortRange } from '../address/ports.ts';
 import type { Direction } from '../draft/model.ts';
 import type { AddressTerm, RuleTerms, ServiceTerm, ZoneTerm } from '../draft/terms.ts';
