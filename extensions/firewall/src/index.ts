@@ -5,8 +5,14 @@ import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
 import { type Machine, realMachine } from './machine.ts';
+import { registerBanRoutes } from './routes/bans.ts';
+import { registerDocumentRoutes } from './routes/documents.ts';
 import { registerHistoryRoutes } from './routes/history.ts';
+import { registerObjectRoutes } from './routes/objects.ts';
+import { registerPolicyRoutes } from './routes/policy.ts';
 import { registerRuleRoutes } from './routes/rules.ts';
+import { registerSetRoutes } from './routes/sets.ts';
+import { registerSimulationRoutes } from './routes/simulation.ts';
 import { registerStateRoutes } from './routes/state.ts';
 import { registerTrialRoutes } from './routes/trial.ts';
 import { createServices } from './services.ts';
@@ -20,11 +26,17 @@ export function defineFirewall(machine: Machine): PluginDefinition {
         migrations,
         setup(ctx) {
             const services = createServices(ctx, machine);
-            const { firewall, bans } = services;
+            const { firewall, bans, lists } = services;
             registerStateRoutes(ctx, services);
             registerRuleRoutes(ctx, services);
+            registerObjectRoutes(ctx, services);
+            registerSetRoutes(ctx, services);
+            registerPolicyRoutes(ctx, services);
+            registerBanRoutes(ctx, services);
             registerTrialRoutes(ctx, services);
             registerHistoryRoutes(ctx, services);
+            registerSimulationRoutes(ctx, services);
+            registerDocumentRoutes(ctx, services);
             registerHooks(ctx, services);
             registerHealthChecks(ctx, services);
             let since = machine.now();
@@ -35,6 +47,7 @@ export function defineFirewall(machine: Machine): PluginDefinition {
                     await firewall.expire(since);
                     since = now;
                 });
+                await ctx.schedule('lists', { everySeconds: 300 }, ({ signal }) => lists.refreshDue(signal));
                 await ctx.schedule('ended-bans', { everySeconds: 60 }, () => bans.prune());
             });
             ctx.onStop(() => firewall.stop());

@@ -1,12 +1,15 @@
 /** The services of one generation of the plugin. */
 import { Bans } from './bans/bans.ts';
 import { LoginWatch } from './bans/logins.ts';
+import { Documents } from './draft/documents.ts';
 import { Draft } from './draft/draft.ts';
 import type { Model } from './draft/model.ts';
 import { DraftObjects } from './draft/objects.ts';
 import { Evaluator } from './evaluate/evaluator.ts';
+import { Foreign } from './foreign/foreign.ts';
 import { Nft } from './kernel/nft.ts';
 import { Contents } from './lists/contents.ts';
+import { Lists } from './lists/lists.ts';
 import type { Machine } from './machine.ts';
 import type { Ctx } from './settings.ts';
 import { Firewall } from './trial/firewall.ts';
@@ -20,6 +23,9 @@ export interface Services {
     readonly draft: Draft;
     readonly objects: DraftObjects;
     readonly contents: Contents;
+    readonly lists: Lists;
+    readonly documents: Documents;
+    readonly foreign: Foreign;
     readonly bans: Bans;
     readonly logins: LoginWatch;
     readonly store: StateStore;
@@ -55,12 +61,16 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         store,
         onConfirm: async () => undefined
     });
+    const lists = new Lists({ ctx, draft, contents, nft, store, now: () => machine.now() });
     return {
         machine,
         nft,
         draft,
         objects: new DraftObjects(ctx, draft),
         contents,
+        lists,
+        documents: new Documents(ctx, draft, contents, lists),
+        foreign: new Foreign(ctx, nft),
         bans,
         logins: new LoginWatch(ctx, machine, bans),
         store,

@@ -38,6 +38,17 @@ export class FirewallRig implements AsyncDisposable {
         for (const program of ['nft', 'ss']) {
             host.programs.answer(program, ({ args }) => network.server.run(program, ...args));
         }
+        for (const program of [
+            'ufw',
+            'firewall-cmd',
+            'iptables-save',
+            'ip6tables-save',
+            'fail2ban-client',
+            'cscli',
+            'systemctl'
+        ]) {
+            host.programs.missing(program);
+        }
         return (time.rig = new FirewallRig(host, network));
     }
 

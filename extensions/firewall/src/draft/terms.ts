@@ -14,7 +14,11 @@ export interface ServiceTerm {
 export type AddressTerm =
     // The intervals ascend and do not overlap.
     | { readonly family: Family; readonly intervals: readonly Interval[]; readonly set: null }
-    | { readonly family: Family; readonly intervals: null; readonly set: string };
+    | {
+          readonly family: Family;
+          readonly intervals: null;
+          readonly set: { readonly id: number; readonly name: string; readonly family: Family };
+      };
 
 /** One way to be in a zone. */
 export type ZoneTerm =
@@ -70,7 +74,7 @@ export function addressTerms(
         }),
         ...sets
             .filter(({ name }) => named.includes(name))
-            .map(({ name, family }) => ({ family, intervals: null, set: name }))
+            .map(({ id, name, family }) => ({ family, intervals: null, set: { id, name, family } }))
     ];
 }
 

@@ -142,9 +142,12 @@ export class Evaluator {
         return (
             terms === null ||
             terms.some(
-                ({ family, intervals, set }) =>
-                    family === address.family &&
-                    includesAddress(intervals ?? this.#options.intervals(set), address.from)
+                (term) =>
+                    term.family === address.family &&
+                    includesAddress(
+                        term.set === null ? term.intervals : this.#options.intervals(term.set.name),
+                        address.from
+                    )
             )
         );
     }

@@ -50,7 +50,8 @@ function registerReads(ctx: Ctx, services: Services): void {
             })
         },
         async handler({ query }) {
-            const { rules } = await draft.model();
+            const model = await draft.model();
+            const { rules } = model;
             const found = rules.filter(
                 (rule) =>
                     (query.direction === undefined || rule.direction === query.direction) &&
@@ -58,9 +59,9 @@ function registerReads(ctx: Ctx, services: Services): void {
                     (query.q === undefined || textOf(rule).includes(query.q.toLowerCase()))
             );
             const { rows, page } = pageOf(found, query);
-            const counters = await countersOf(services);
+            const [counters, warned] = [await countersOf(services), await services.foreign.warningsOf(model)];
             return reply.list(
-                rows.map((rule) => viewOf(rule, rules, counters)),
+                rows.map((rule) => viewOf(rule, rules, counters, warned)),
                 page
             );
         }
@@ -158,18 +159,24 @@ function registerOrder(ctx: Ctx, services: Services): void {
         async handler({ payload, audit }) {
             const rules = await objects.order(payload.ids);
             audit({ after: { ids: payload.ids } });
+            const warned = await services.foreign.warningsOf(await services.draft.model());
             const counters = await countersOf(services);
-            return rules.map((rule) => viewOf(rule, rules, counters));
+            return rules.map((rule) => viewOf(rule, rules, counters, warned));
         }
     });
 }
 
 async function view(services: Services, rule: Rule): Promise<RuleView> {
-    const { rules } = await services.draft.model();
-    return viewOf(rule, rules, await countersOf(services));
+    const model = await services.draft.model();
+    return viewOf(rule, model.rules, await countersOf(services), await services.foreign.warningsOf(model));
 }
 
-function viewOf(rule: Rule, rules: readonly Rule[], counters: Counters): RuleView {
+function viewOf(
+    rule: Rule,
+    rules: readonly Rule[],
+    counters: Counters,
+    warned: (rule: Rule) => string[]
+): RuleView {
     const counted = counters.get(counterName(rule.id));
     return {
         ...rule,
@@ -180,7 +187,7 @@ function viewOf(rule: Rule, rules: readonly Rule[], counters: Counters): RuleVie
         position: rules.findIndex(({ id }) => id === rule.id) + 1,
         packets: counted?.packets ?? null,
         bytes: counted?.bytes ?? null,
-        warnings: []
+        warnings: warned(rule)
     };
 }
 

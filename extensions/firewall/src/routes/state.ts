@@ -67,7 +67,7 @@ export function registerStateRoutes(ctx: Ctx, services: Services): void {
 }
 
 /** Reads the state. */
-export async function stateOf({ store, draft, firewall }: Services): Promise<StateView> {
+export async function stateOf({ store, draft, firewall, foreign }: Services): Promise<StateView> {
     const { applied, trial, lastOutcome, isPersistent } = await store.read();
     return {
         state: trial !== null ? 'trial' : applied === null ? 'off' : 'applied',
@@ -81,8 +81,8 @@ export async function stateOf({ store, draft, firewall }: Services): Promise<Sta
                 : { id: trial.id, until: new Date(trial.until).toISOString(), by: trial.by },
         lastOutcome,
         persisted: isPersistent,
-        foreign: [],
-        warnings: []
+        foreign: (await foreign.tools()).map((each) => ({ ...each, tables: [...each.tables] })),
+        warnings: [...(await foreign.warnings(await draft.model()))]
     };
 }
 

@@ -78,7 +78,7 @@ export function compile(model: Model, options: CompileOptions): Ruleset {
             ...natChains(model)
         ],
         sets: model.sets.map((set): KernelSet => ({
-            name: kernelSetName(set.name, set.family),
+            name: kernelSetName(set),
             family: set.family,
             isCounted: false,
             elements: options.elements(set.name)

@@ -59,7 +59,7 @@ export function addressMatch(direction: Direction, field: 'saddr' | 'daddr', ter
             ? { ct: { key: `${protocol} daddr`, dir: 'original' } }
             : payload(protocol, field);
     if (term.set !== null) {
-        return match(left, `@${kernelSetName(term.set, term.family)}`);
+        return match(left, `@${kernelSetName(term.set)}`);
     }
     const intervals = term.intervals.map(intervalExpression);
     return match(left, intervals.length === 1 ? intervals[0] : { set: intervals });

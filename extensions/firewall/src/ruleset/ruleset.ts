@@ -64,9 +64,17 @@ export interface Ruleset {
     readonly counters: readonly string[];
 }
 
-/** The name of a set of the model in the kernel. */
-export function kernelSetName(name: string, family: Family): string {
-    return `${family === 'ipv4' ? 'set4' : 'set6'}-${name}`;
+/** The name of a set of the model in the kernel. With the id, a set that was made anew under an old name is another one. */
+export function kernelSetName({
+    id,
+    name,
+    family
+}: {
+    readonly id: number;
+    readonly name: string;
+    readonly family: Family;
+}): string {
+    return `${family === 'ipv4' ? 'set4' : 'set6'}-${id}-${name}`;
 }
 
 /** The sets of connections that stood before the rules. */

@@ -1,0 +1,66 @@
+/** Takes the draft out as a document, and documents into the draft. */
+import { formatInterval, parsePrefix } from '../address/interval.ts';
+import type { Contents } from '../lists/contents.ts';
+import type { Lists } from '../lists/lists.ts';
+import type { Ctx } from '../settings.ts';
+import { type FirewallDocument, planImport, type PlannedStep, toDocument } from './document.ts';
+import type { Draft } from './draft.ts';
+
+/** Export and import. */
+export class Documents {
+    readonly #ctx: Ctx;
+    readonly #draft: Draft;
+    readonly #contents: Contents;
+    readonly #lists: Lists;
+
+    constructor(ctx: Ctx, draft: Draft, contents: Contents, lists: Lists) {
+        this.#ctx = ctx;
+        this.#draft = draft;
+        this.#contents = contents;
+        this.#lists = lists;
+    }
+
+    /** The draft as a document, with the elements of sets by hand. */
+    async read(): Promise<object> {
+        const model = await this.#draft.model();
+        const elements = new Map<number, readonly string[]>();
+        for (const { id, source } of model.sets) {
+            const entries = source === 'manual' ? await this.#contents.entries(id) : [];
+            elements.set(
+                id,
+                entries.filter(({ until }) => until === null).map(({ interval }) => formatInterval(interval))
+            );
+        }
+        return toDocument(model, ({ id }) => elements.get(id) ?? []);
+    }
+
+    /** Takes a document into the draft, unless it is a dry run. @throws VALIDATION_FAILED 40001 */
+    async write(
+        document: FirewallDocument,
+        mode: 'merge' | 'replace',
+        isDryRun: boolean
+    ): Promise<readonly PlannedStep[]> {
+        const hasCountries = this.#ctx.settings.countrySource !== undefined;
+        const { plan, sets } = await this.#draft.change((model, allot) => {
+            const planned = planImport(document, mode, model, allot, hasCountries);
+            return {
+                model: isDryRun ? model : planned.model,
+                result: { plan: planned.plan, sets: planned.model.sets }
+            };
+        });
+        for (const { name, elements } of isDryRun ? [] : document.sets) {
+            const set = sets.find((each) => each.name === name);
+            if (set !== undefined && set.source === 'manual') {
+                const known = new Set(elements.map((text) => formatInterval(parsePrefix(text))));
+                const before = (await this.#contents.entries(set.id)).map(({ interval }) =>
+                    formatInterval(interval)
+                );
+                const remove = mode === 'replace' ? before.filter((text) => !known.has(text)) : [];
+                await this.#lists.change(set.id, { add: elements, remove, seconds: null });
+            } else if (set !== undefined) {
+                this.#lists.refreshSoon(set.id);
+            }
+        }
+        return plan;
+    }
+}
