@@ -25,6 +25,12 @@ export interface PanelRehearsal {
     readonly auditChain: boolean;
 }
 
+/** What is rehearsed, and until when. */
+export interface RehearsalInput {
+    readonly folder: string;
+    readonly signal: AbortSignal | null;
+}
+
 /** `ctx.panel`. Each member needs an entry of its own in the capability `panel`. */
 export interface PanelService {
     /**

@@ -27,7 +27,7 @@ import type {
     ProbeOptions,
     UpstreamState
 } from '../hosts-service.ts';
-import type { PanelListener, PanelRehearsal } from '../panel-service.ts';
+import type { PanelListener, PanelRehearsal, RehearsalInput } from '../panel-service.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../process.ts';
 import type { TaskView } from '../reply.ts';
 import type {
@@ -310,10 +310,7 @@ export interface HostApi {
     }): Promise<Certificate>;
     removeCertificate(input: { readonly id: number }): Promise<void>;
     panelListeners(input: object): Promise<readonly PanelListener[]>;
-    rehearse(input: {
-        readonly folder: string;
-        readonly signal: AbortSignal | null;
-    }): Promise<PanelRehearsal>;
+    rehearse(input: RehearsalInput): Promise<PanelRehearsal>;
     seal(input: { readonly text: string }): Promise<string>;
     open(input: { readonly text: string }): Promise<string>;
     ticket(input: {

@@ -13,7 +13,7 @@ export const dataCheck: Command = {
     positionals: ['[folder]'],
     summary: 'Check a data folder, or the panel in a backup: database, keys, audit log, plugins',
     details: [
-        'Without a folder, the data folder of the panel is checked. Nothing is changed. Exits with 0 when a panel could start on the folder with everything that it held, with 1 when something is damaged or missing, and with 2 when there is no such folder.'
+        'Without a folder, the data folder of the panel is checked. Nothing is changed. Exits with 0 when a panel could start on the folder with everything that it held, and with 1 when something is damaged or missing.'
     ],
     options: jsonOption,
     async run({ config, output, positionals: [folder] }) {

@@ -8,7 +8,7 @@ import { databasePath } from '../panel/data-folder.ts';
 /** The command `data restore`. */
 export const dataRestore: Command = {
     name: 'data restore',
-    positionals: ['from'],
+    positionals: ['<folder>'],
     summary: 'Make a data folder of the panel in a backup, completely or not at all',
     details: [
         'The folder is one that the panel gave to a backup: it has portico.db, keys and portico-panel.json in it. It is checked as `portico data check` does, and only read. The data folder must not exist or be empty. A restore that is ended half-way leaves it as it was; the next one removes what the earlier one left.',
