@@ -142,4 +142,5 @@ export type {
     Ticketed,
     UploadRoute
 } from './route.ts';
+export { taskSchema } from './task-schema.ts';
 export type { PropertyUi, RouteRole, RouteUi, Tone, Widget } from './ui.ts';

@@ -55,8 +55,8 @@ const defaults = { timeoutMs: 15_000, idleMs: 10_000, connectMs: 10_000, maxByte
 const redirects = new Set([301, 302, 303, 307, 308]);
 /** Headers that may go to another origin than the one that they were meant for. */
 const harmless = new Set(['accept', 'accept-encoding', 'accept-language', 'user-agent']);
-/** Headers that the client sets itself. */
-const own = [
+/** Headers that the client sets itself, in lower case. */
+export const ownHeaders: readonly string[] = [
     'host',
     'connection',
     'content-length',
@@ -243,7 +243,7 @@ function headersOf(given: Readonly<Record<string, string>>): Readonly<Record<str
     const headers: Record<string, string> = { 'accept-encoding': 'identity', 'user-agent': 'Portico' };
     for (const [name, value] of Object.entries(given)) {
         const lower = name.toLowerCase();
-        if (own.includes(lower)) {
+        if (ownHeaders.includes(lower)) {
             throw new OutboundFailure('URL_REFUSED', `The header ${lower} is not the caller's to set`);
         }
         headers[lower] = value;

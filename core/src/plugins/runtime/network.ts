@@ -9,7 +9,7 @@ import { errors } from '@portico/sdk';
 import type { Grants, Scope } from '@portico/sdk/host';
 
 import { parseRange } from '../../platform/ip.ts';
-import { type Outbound, OutboundFailure } from '../../platform/outbound/client.ts';
+import { type Outbound, OutboundFailure, ownHeaders } from '../../platform/outbound/client.ts';
 import type { NetworkPort } from './ports.ts';
 
 /** What the network of one generation needs. */
@@ -26,20 +26,8 @@ const mostRedirects = 20;
 const redirects = new Set([301, 302, 303, 307, 308]);
 /** Generous, because an AI model may think for minutes before its first byte. */
 const limits = { timeoutMs: 60 * 60_000, idleMs: 10 * 60_000, maxBytes: Number.MAX_SAFE_INTEGER } as const;
-/** Headers that the connection sets itself. */
-const ownHeaders = new Set([
-    'host',
-    'connection',
-    'content-length',
-    'transfer-encoding',
-    'expect',
-    'upgrade',
-    'te',
-    'trailer',
-    'keep-alive',
-    'proxy-connection',
-    'accept-encoding'
-]);
+/** Headers that a plugin's request does not pass on: the connection sets them itself. */
+const replaced: ReadonlySet<string> = new Set([...ownHeaders, 'accept-encoding']);
 const credentials = new Set(['authorization', 'cookie', 'proxy-authorization']);
 const loopback = ['127.0.0.0/8', '::1'];
 
@@ -59,7 +47,7 @@ export class Network {
         const method = request.method as 'GET';
         let body: Uint8Array | null =
             request.body === null ? null : new Uint8Array(await request.arrayBuffer());
-        let headers = Object.fromEntries([...request.headers].filter(([name]) => !ownHeaders.has(name)));
+        let headers = Object.fromEntries([...request.headers].filter(([name]) => !replaced.has(name)));
         let url = new URL(request.url);
         let verb: string = method;
         const signal = AbortSignal.any([request.signal, this.#options.signal]);

@@ -1,5 +1,5 @@
 /** Routes that make and unpack archives. The work is always a task. */
-import { joi } from '@portico/sdk';
+import { joi, taskSchema } from '@portico/sdk';
 
 import { extract } from '../archives/extract.ts';
 import { formatOf, type Limits } from '../archives/format.ts';
@@ -9,7 +9,7 @@ import { ownerOf } from '../files/owner.ts';
 import { location, parentOf, parseInner, parsePath, pathSchema, rootName } from '../roots/path.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { acceptTask, taskSchema, throttledProgress } from '../task-replies.ts';
+import { acceptTask, throttledProgress } from '../task-replies.ts';
 import { refuseTaken } from './locations.ts';
 
 /** Registers the routes that make and unpack archives. */

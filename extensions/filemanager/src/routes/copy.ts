@@ -1,5 +1,5 @@
 /** The route that copies a file or a folder. */
-import { type Actor, joi, type Reply, reply, type Task } from '@portico/sdk';
+import { type Actor, joi, type Reply, reply, type Task, taskSchema } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import { entrySchema } from '../files/entries.ts';
@@ -11,7 +11,7 @@ import type { Root } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { acceptTask, taskSchema, throttledProgress } from '../task-replies.ts';
+import { acceptTask, throttledProgress } from '../task-replies.ts';
 import { fromToSchema, parseFromTo, refuseTaken, urlOf } from './locations.ts';
 
 /** Registers the route that copies a file or a folder. */

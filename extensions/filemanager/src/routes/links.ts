@@ -1,5 +1,5 @@
 /** Routes that show one entry, make links, and count what a folder holds. */
-import { errors, joi, reply } from '@portico/sdk';
+import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import { entrySchema } from '../files/entries.ts';
@@ -9,7 +9,7 @@ import { isReserved, join, location, parentOf, parseInner, parsePath } from '../
 import type { Root } from '../roots/roots.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { acceptTask, taskSchema } from '../task-replies.ts';
+import { acceptTask } from '../task-replies.ts';
 import { urlOf } from './locations.ts';
 
 /** Entries that one request counts. More becomes a task. */

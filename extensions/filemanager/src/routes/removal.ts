@@ -1,5 +1,5 @@
 /** The route that removes entries. */
-import { type Actor, joi, type Reply, reply, type Task } from '@portico/sdk';
+import { type Actor, joi, type Reply, reply, type Task, taskSchema } from '@portico/sdk';
 
 import { checkVersion } from '../files/content.ts';
 import { filesystem } from '../files/filesystem.ts';
@@ -8,7 +8,7 @@ import { location, parseInner } from '../roots/path.ts';
 import type { Root } from '../roots/roots.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { acceptTask, taskSchema, throttledProgress } from '../task-replies.ts';
+import { acceptTask, throttledProgress } from '../task-replies.ts';
 
 /** Registers the route that moves entries to the trash or removes them for good. */
 export function registerRemovalRoutes(ctx: Ctx, { roots, trash }: Services): void {

@@ -1,5 +1,5 @@
 /** Routes that list, restore and empty the trash. */
-import { joi, reply } from '@portico/sdk';
+import { joi, reply, taskSchema } from '@portico/sdk';
 
 import { entrySchema } from '../files/entries.ts';
 import { measure } from '../files/tree.ts';
@@ -7,7 +7,7 @@ import { parseInner, pathSchema, rootName } from '../roots/path.ts';
 import { privatePath } from '../roots/private-folder.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { acceptTask, taskSchema, throttledProgress } from '../task-replies.ts';
+import { acceptTask, throttledProgress } from '../task-replies.ts';
 import { trashSchema } from '../trash.ts';
 
 const itemId = joi

@@ -1,11 +1,11 @@
 /** Routes that list, make, change and remove sites. */
-import { errors, joi, reply } from '@portico/sdk';
+import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { newSiteSchema, siteChangeSchema, siteSchema } from '../sites/input.ts';
 import { siteView } from '../sites/views.ts';
-import { acceptTask, taskSchema } from '../task-replies.ts';
+import { acceptTask } from '../task-replies.ts';
 import { checkVersion, nothing, siteParams, withSite } from './params.ts';
 
 /** Registers the routes of sites. */
