@@ -1,14 +1,13 @@
 /** The engine's access log in a test: records are what the test says. */
 import type { AccessLogPort } from '@portico/core/plugin-runtime';
-import type { AccessRecord } from '@portico/sdk';
+import { type AccessRecord, EventBuffer } from '@portico/sdk';
 
 /** The visits to the hosts of a test's panel. */
 export class TestAccessLog {
     /** The setting `engine.accessLog`. While it is off, nothing is recorded. */
     on = true;
     readonly #now: () => Date;
-    readonly #records: AccessRecord[] = [];
-    readonly #waiting = new Set<() => void>();
+    readonly #records = new EventBuffer<AccessRecord>(Infinity);
 
     /** @internal */
     constructor(now: () => Date) {
@@ -20,7 +19,7 @@ export class TestAccessLog {
         if (!this.on) {
             return;
         }
-        this.#records.push({
+        this.#records.publish({
             at: this.#now(),
             hostId: null,
             method: 'GET',
@@ -33,7 +32,6 @@ export class TestAccessLog {
             dropped: 0,
             ...visit
         });
-        this.#waiting.forEach((wake) => wake());
     }
 
     /** @internal */
@@ -46,27 +44,11 @@ export class TestAccessLog {
         from,
         signal
     }: Parameters<AccessLogPort['follow']>[0]): AsyncGenerator<readonly AccessRecord[]> {
-        let next = from === null ? this.#records.length : 0;
-        while (!signal.aborted) {
-            const batch = this.#records.slice(next).filter(({ at }) => from === null || at >= from);
-            next = this.#records.length;
-            if (batch.length > 0) {
-                yield batch;
-            } else {
-                await this.#wake(signal);
+        const { last } = this.#records;
+        for await (const next of this.#records.after(from === null ? last : 0, signal)) {
+            if ('event' in next && (from === null || next.event.at >= from)) {
+                yield [next.event];
             }
         }
-    }
-
-    #wake(signal: AbortSignal): Promise<void> {
-        return new Promise((resolve) => {
-            const wake = (): void => {
-                this.#waiting.delete(wake);
-                signal.removeEventListener('abort', wake);
-                resolve();
-            };
-            this.#waiting.add(wake);
-            signal.addEventListener('abort', wake, { once: true });
-        });
     }
 }

@@ -29,11 +29,7 @@ export class TestHooks {
             ({ plugin, hook, error }) => void this.failures.push({ plugin, hook, error })
         );
         this.host = {
-            tap: (owner, name, tap, order) => host.tap(owner, name, tap, order),
-            collect: (name, payload, options) => host.collect(name, payload, options),
-            kindOf: (name) => host.kindOf(name),
-            release: (plugin) => host.release(plugin),
-            taps: () => host.taps(),
+            ...host,
             define: (name, kind, options) => {
                 const published = host.define(name, kind, options);
                 // One map for hooks of every name: `run` gives each its own payload.

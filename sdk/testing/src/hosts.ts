@@ -1,5 +1,6 @@
 /** The hosts and certificates of a test's panel, in memory. What a plugin may do with them, the panel's own code says. */
 import {
+    allAddressesOf,
     build,
     type Call,
     type CertificatesPort,
@@ -80,22 +81,8 @@ export class TestHosts {
         },
         upstreams: async () =>
             this.hosts
-                .flatMap(({ upstream, ...fields }) => {
-                    const { fastcgi = null, ...php } = (fields['php'] ?? {}) as Balanced & {
-                        readonly fastcgi?: string;
-                    };
-                    const { upstreams = [] } = fields as Balanced;
-                    return [
-                        upstream,
-                        fastcgi,
-                        ...[...upstreams, ...(php.upstreams ?? [])].map(({ address }) => address)
-                    ];
-                })
-                .flatMap((address) =>
-                    address === null
-                        ? []
-                        : (this.upstreams.get(address) ?? { address, requests: 0, healthy: true })
-                ),
+                .flatMap(allAddressesOf)
+                .map((address) => this.upstreams.get(address) ?? { address, requests: 0, healthy: true }),
         probe: async (address) => {
             const answer = this.probes.get(address);
             if (answer === undefined) {
@@ -146,10 +133,6 @@ export class TestHosts {
         this.#revision += 1;
         return host;
     }
-}
-
-interface Balanced {
-    readonly upstreams?: readonly { readonly address: string }[];
 }
 
 /** Holds a change against the panel's own rules. @throws VALIDATION_FAILED 40001, FORBIDDEN 40300 */

@@ -7,14 +7,15 @@ import {
     type ServiceStatus,
     ServiceUnknown
 } from '@portico/core/plugin-runtime';
+import { EventBuffer } from '@portico/sdk';
 
 /** What is known of one service. */
 interface Kept {
     command: ServiceCommand;
     status: ServiceStatus;
-    readonly lines: ServiceLine[];
-    readonly waiting: Set<() => void>;
-    isGone: boolean;
+    readonly lines: EventBuffer<ServiceLine>;
+    /** Aborts when the service is removed. */
+    readonly gone: AbortController;
 }
 
 let lastPid = 200_000;
@@ -60,9 +61,7 @@ export class TestServices {
 
     /** Writes a line as a service does. */
     say(name: string, text: string, stream: ServiceLine['stream'] = 'stdout'): void {
-        const kept = this.#require(name);
-        kept.lines.push({ at: this.#now().getTime(), stream, text });
-        kept.waiting.forEach((wake) => wake());
+        this.#require(name).lines.publish({ at: this.#now().getTime(), stream, text });
     }
 
     /** @internal */
@@ -78,9 +77,8 @@ export class TestServices {
         const kept: Kept = known ?? {
             command,
             status: { name, ...this.#run(), exits: 0, lastExit: null, failures: 0, grants: command.grants },
-            lines: [],
-            waiting: new Set(),
-            isGone: false
+            lines: new EventBuffer(Infinity),
+            gone: new AbortController()
         };
         kept.command = command;
         if (known?.status.state === 'running' && !isSame) {
@@ -123,12 +121,8 @@ export class TestServices {
     /** @internal */
     async remove(_owner: string, name: string): Promise<void> {
         this.calls.push(`remove ${name}`);
-        const kept = this.#kept.get(name);
+        this.#kept.get(name)?.gone.abort();
         this.#kept.delete(name);
-        if (kept !== undefined) {
-            kept.isGone = true;
-            kept.waiting.forEach((wake) => wake());
-        }
     }
 
     /** @internal */
@@ -137,17 +131,19 @@ export class TestServices {
         name: string,
         { tail, follow, signal }: OutputOptions
     ): AsyncGenerator<ServiceLine> {
-        const kept = this.#known(name);
-        let next = Math.max(0, kept.lines.length - tail);
-        while (!signal.aborted && !kept.isGone) {
-            const line = kept.lines[next];
-            if (line !== undefined) {
-                next += 1;
-                yield line;
-            } else if (follow) {
-                await this.#wake(kept, signal);
-            } else {
-                return;
+        const { lines, gone } = this.#known(name);
+        const start = Math.max(0, lines.last - tail);
+        const end = follow ? Infinity : lines.last;
+        let at = start;
+        if (at < end) {
+            for await (const next of lines.after(start, AbortSignal.any([signal, gone.signal]))) {
+                if ('event' in next) {
+                    yield next.event;
+                }
+                at += 1;
+                if (at === end) {
+                    return;
+                }
             }
         }
     }
@@ -160,18 +156,6 @@ export class TestServices {
     /** @internal */
     async close(): Promise<void> {
         // Nothing runs that would have to end.
-    }
-
-    #wake({ waiting }: Kept, signal: AbortSignal): Promise<void> {
-        return new Promise((resolve) => {
-            const wake = (): void => {
-                waiting.delete(wake);
-                signal.removeEventListener('abort', wake);
-                resolve();
-            };
-            waiting.add(wake);
-            signal.addEventListener('abort', wake, { once: true });
-        });
     }
 
     #change(call: string, name: string, change: Partial<ServiceStatus>): ServiceStatus {

@@ -80,7 +80,7 @@ export class PluginHosts {
         if (host === undefined) {
             throw fail.NOT_FOUND(null, { message: `There is no host ${id}` });
         }
-        const own = new Set([...addressesOf(host), ...fastcgiAddressesOf(host)].map(bare));
+        const own = new Set(allAddressesOf(host).map(bare));
         const states = (await this.#options.hosts.upstreams()).filter(({ address }) =>
             own.has(bare(address))
         );
@@ -276,6 +276,11 @@ function texts(value: unknown): readonly string[] {
         : typeof value === 'object' && value !== null
           ? Object.values(value).flatMap(texts)
           : [];
+}
+
+/** The addresses of the upstreams and FastCGI servers of a host. */
+export function allAddressesOf(host: Host): readonly string[] {
+    return [...addressesOf(host), ...fastcgiAddressesOf(host)].filter((address) => address !== null);
 }
 
 function addressesOf(host: Host): readonly (string | null)[] {
