@@ -208,7 +208,7 @@ class Run implements Harness {
         );
         const unexpected = strangers.filter((name) => !this.#known.has(name));
         if (unexpected.length > 0) {
-            this.#violations.push(`Nobody made ${unexpected.join(', ')}`);
+            this.#violations.push(`No writer made ${unexpected.join(', ')}`);
         }
         this.#contenders.settle(
             (await list(this.#admin, '/api/hosts')).filter(({ domain }) =>
@@ -300,7 +300,7 @@ class Run implements Harness {
             );
         }
         if (hitsEngine !== true && refused > 0) {
-            this.#violations.push(`${refused} visitors found nobody although the engine was left alone`);
+            this.#violations.push(`${refused} visitors were refused although the engine was left alone`);
         }
         if (hitsEngine !== true && cut.length > Math.max(5, answered * mostCutShare)) {
             this.#violations.push(

@@ -7,7 +7,7 @@ import type { Fields } from './clients/world.ts';
 import type { Random } from './random.ts';
 import { list } from './verify.ts';
 
-/** The fields that a restore brings back: all but versions and times. */
+/** The fields that a restore brings back: all but versions, times and states. */
 const contentOf = (hosts: readonly Fields[]): string =>
     JSON.stringify(
         hosts

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Ports below the range that Linux gives to outgoing connections, so that none of those takes one first. */
+/** The range lies below the ports that Linux gives to outgoing connections, so no connection takes such a port. */
 const [lowest, highest] = [10_000, 32_767];
 
 const given = new Set<number>();
 
 /**
- * A TCP port of 127.0.0.1 on which nothing listens. No two calls of one process get the same port; between
- * processes the wide range makes it improbable.
+ * Finds a TCP port of 127.0.0.1 on which nothing listens. Two calls of one process never get the same port. Two processes
+ * rarely do, because the range is wide.
  */
 export async function freePort(): Promise<number> {
     for (;;) {

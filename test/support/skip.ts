@@ -4,9 +4,9 @@ type Register = (title: string, action: script.Action) => void;
 type It = (title: string, options: { skip: boolean }, action: script.Action) => void;
 
 /**
- * A lab `it` for tests that cannot run everywhere.
+ * Registers tests that cannot run everywhere.
  *
- * Where `reason` is undefined they run; elsewhere they are skipped, and their title says why, which the runner demands.
+ * They run where `reason` is undefined. Elsewhere they are skipped, and their title says why, as the runner demands.
  */
 export function itUnless(reason: string | undefined, it: It): Register {
     return reason === undefined

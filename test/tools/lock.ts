@@ -41,7 +41,7 @@ describe('package-lock.json', () => {
         expect(missing).to.equal([]);
     });
 
-    it('has no package whose install script nobody has judged', async () => {
+    it('has no package with an install script that was not judged', async () => {
         const { allowScripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
             allowScripts: Record<string, boolean>;
         };

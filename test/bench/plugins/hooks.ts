@@ -79,7 +79,7 @@ export async function bench(report: Report): Promise<void> {
     });
     report.add({
         target: '5',
-        what: 'a hook that nobody taps',
+        what: 'a hook without taps',
         value: found.unused,
         unit: 'ns',
         most: [50, 5]

@@ -66,7 +66,7 @@ export function differences(expected: World, actual: World): string[] {
             const [wanted, found] = [expected[kind].get(name), actual[kind].get(name)];
             if (wanted === undefined || found === undefined) {
                 return [
-                    `${kind} ${name} is ${wanted === undefined ? 'there, and nobody was told so' : 'not there'}`
+                    `${kind} ${name} is ${wanted === undefined ? 'there, although no answer said so' : 'not there'}`
                 ];
             }
             return Object.entries(wanted)

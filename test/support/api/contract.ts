@@ -1,11 +1,11 @@
-/** Holds live answers against the OpenAPI document: every one, whoever asked, must be what the document says. */
+/** Compares real answers with the OpenAPI document. Every answer must match the document. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
 import { envelopeOf, failureData } from '../../../core/src/server/http/openapi/envelope.ts';
 
 type Headers = Readonly<Record<string, string | string[] | number | undefined>>;
-/** Throws when an answer is not what the document says. `body` is the text that was sent, empty for none. */
+/** Throws when an answer does not match the document. `body` is the text that was sent; empty for none. */
 export type ContractCheck = (
     method: string,
     url: string,
@@ -15,7 +15,7 @@ export type ContractCheck = (
 ) => void;
 type Json = Readonly<Record<string, unknown>>;
 
-/** One operation, found by what was asked. */
+/** The operation of one request. */
 export interface FoundOperation {
     readonly path: string;
     readonly method: string;
@@ -25,7 +25,7 @@ export interface FoundOperation {
 const root = 'portico:document';
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** A validator of the dialect that OpenAPI 3.1 speaks, which knows the whole document. */
+/** Makes a validator of the JSON Schema dialect of OpenAPI 3.1 that knows the whole document. */
 export function createValidator(document: OpenApiDocument): Ajv2020 {
     const ajv = new Ajv2020({
         strict: false,
@@ -49,7 +49,7 @@ export function createValidator(document: OpenApiDocument): Ajv2020 {
     return ajv;
 }
 
-/** Finds operations as the router does: a plain segment before a parameter, a parameter before one that takes slashes. */
+/** Finds operations as the router does: it prefers a plain segment to a parameter, and a parameter to one that takes slashes. */
 export function createFinder(
     document: OpenApiDocument
 ): (method: string, url: string) => FoundOperation | null {
@@ -99,7 +99,7 @@ export function createFinder(
     };
 }
 
-/** Builds a check. It compiles what it needs when it first needs it, so it can stand in front of every call of a suite. */
+/** Builds a check. It compiles a schema at its first use, so every call of a suite can be checked. */
 export function contractCheck(document: OpenApiDocument): ContractCheck {
     const ajv = createValidator(document);
     const find = createFinder(document);
@@ -112,7 +112,7 @@ export function contractCheck(document: OpenApiDocument): ContractCheck {
         }
         return validate;
     };
-    // A document without plugins does not refer to it.
+    // A document without plugins has no reference to it.
     const isFailure = ajv.compile(
         envelopeOf({ type: 'integer', minimum: 40_000, maximum: 59_999 }, failureData)
     );
@@ -187,7 +187,7 @@ export function contractCheck(document: OpenApiDocument): ContractCheck {
     };
 }
 
-/** What a local reference points at. @throws Error when it points nowhere */
+/** Resolves a local reference. @throws Error when it points nowhere */
 export function at(document: Json, reference: string): Json {
     const found = reference
         .replace(/^#\//, '')

@@ -1,4 +1,4 @@
-/** What makes a document OpenAPI 3.1, checked by hand where the specification has no schema at hand, and by the dialect's own for every schema. */
+/** Checks that a document is OpenAPI 3.1: its structure by the rules below, and each schema by the meta-schema of the dialect. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
 const methods = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']);
 const places = new Set(['path', 'query', 'header', 'cookie']);
 
-/** Everything that is wrong with a document. */
+/** Lists everything that is wrong with a document. */
 export function validateDocument(given: OpenApiDocument): string[] {
     const document = JSON.parse(JSON.stringify(given)) as OpenApiDocument & Json;
     const wrong: string[] = [];

@@ -1,4 +1,4 @@
-/** Requests that must be refused, made of the OpenAPI document: whatever is sent wrongly, wherever, to whichever operation. */
+/** Makes requests that every operation must refuse from the OpenAPI document: wrong addresses, headers and bodies. */
 import fc from 'fast-check';
 
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
@@ -7,12 +7,12 @@ import { at, createValidator } from './contract.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** One operation with what is needed to call it. */
+/** One operation, and what a call of it needs. */
 export interface Target {
     readonly method: string;
     readonly path: string;
     readonly operation: Operation;
-    /** The path with every parameter filled: well-formed, of nothing that exists unless `known` says so. */
+    /** The path with a value for every parameter: well-formed, and of nothing that exists unless `known` gives it. */
     url(known?: Readonly<Record<string, string>>): string;
     /** The schema of a JSON body; null where the operation takes none. */
     readonly body: Json | null;
@@ -26,7 +26,7 @@ export interface Fault {
     readonly url: string;
     readonly body?: string | Buffer;
     readonly headers?: Readonly<Record<string, string>>;
-    /** Codes that say what is wrong. */
+    /** The codes of which the answer must have one. */
     readonly codes: readonly number[];
 }
 
@@ -34,7 +34,7 @@ const absent = 987_654_321;
 const json = { 'content-type': 'application/json' };
 const mebibyte = 1024 * 1024;
 
-/** Every operation of a document. */
+/** Lists the operations of a document. */
 export function targetsOf(document: OpenApiDocument): Target[] {
     return Object.entries(document.paths).flatMap(([path, item]) =>
         Object.entries(item).map(([method, operation]) => targetOf(document, path, method, operation))
@@ -75,7 +75,7 @@ function sampleOf(schema: Json): string {
         : ((schema['enum'] as string[] | undefined)?.[0] ?? 'absent');
 }
 
-/** Whether the operation reads a JSON body, whatever it makes of it. */
+/** Whether the operation reads a JSON body. */
 export function readsJson({ method, operation }: Target): boolean {
     return (
         (operation['x-door'] === 'json' && method !== 'GET') ||
@@ -83,7 +83,7 @@ export function readsJson({ method, operation }: Target): boolean {
     );
 }
 
-/** A query that no operation knows: it is refused right behind access, so nothing is ever done. Null where any query is taken. */
+/** A query that no operation knows. It is refused right after the access check, so nothing is done. Null where every query is accepted. */
 export function strayQuery({ query, operation, url }: Target): string | null {
     return query.some(({ name, schema }) => name === 'parameters' && schema['type'] === 'object') ||
         operation['x-door'] === 'http'
@@ -91,7 +91,7 @@ export function strayQuery({ query, operation, url }: Target): string | null {
         : `${url()}?zz-stray=1`;
 }
 
-/** Bodies that are wrong whatever the operation is. */
+/** Bodies that are wrong for every operation. */
 export function bodyFaults(target: Target): Fault[] {
     if (!readsJson(target)) {
         return [];
@@ -141,7 +141,7 @@ export function bodyFaults(target: Target): Fault[] {
     ];
 }
 
-/** Addresses and headers that are wrong whatever the operation is. */
+/** Addresses and headers that are wrong for every operation. */
 export function addressFaults(target: Target): Fault[] {
     const stray = strayQuery(target);
     const reads = target.operation['x-door'] !== 'http';
@@ -214,7 +214,7 @@ export function addressFaults(target: Target): Fault[] {
     return faults;
 }
 
-/** Values that fit nowhere in particular, as text of JSON. */
+/** Unusual values, as JSON texts. */
 const oddities = [
     'null',
     'true',
@@ -254,7 +254,7 @@ const oddities = [
     '["a","a"]'
 ];
 
-/** Bodies with one member that its schema refuses: made of each member's schema in turn, down to the second level. */
+/** Bodies of which one member breaks its schema: one body for each member, down to the second level. */
 export function memberFaults(
     document: OpenApiDocument,
     target: Target
@@ -286,7 +286,7 @@ export function memberFaults(
     return faults.length === 0 ? null : fc.oneof(...faults);
 }
 
-/** Bodies in which one member is odd, but nothing that its schema refuses; what must be there beside it is. */
+/** Bodies of which one member has an unusual value that its schema allows, together with all required members. */
 export function oddBodies(document: OpenApiDocument, target: Target): string[] {
     const properties = (target.body?.['properties'] ?? {}) as Readonly<Record<string, Json>>;
     const ajv = createValidator(document);
@@ -339,7 +339,7 @@ function placesOf(
     ];
 }
 
-/** What a format demands is told in words; the server may take more. */
+/** Formats are described in words only; the server may accept more. */
 function withoutFormats(schema: unknown): Json {
     return JSON.parse(
         JSON.stringify(schema, (key, value: unknown) =>

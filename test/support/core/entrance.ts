@@ -1,4 +1,4 @@
-/** Accounts and logins on a real database behind a real HTTP server, with a clock by hand, a record in memory, and hashes that are cheap and counted. */
+/** Accounts and logins on a real database behind a real HTTP server. The test sets the clock, the audit log is kept in memory, and password hashes are cheap and counted. */
 import { createHash } from 'node:crypto';
 
 import type { EntitySchema } from '@mikro-orm/core';
@@ -23,12 +23,12 @@ import { createHttpServer, type HttpServer } from '../../../core/src/server/http
 import { createTestPorts } from './http-ports.ts';
 import { type HandClock, handClock, openStore, type Store } from './store.ts';
 
-/** What came back over HTTP. */
+/** An answer over HTTP. */
 export interface Answer {
     readonly status: number;
     readonly code: number;
     readonly message: string;
-    // A test reads whatever shape it expects; what it expects there is what it checks.
+    // A test reads the fields that it expects, and so checks them.
     readonly data: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- see above
     readonly headers: Readonly<Record<string, string | undefined>>;
     readonly body: string;
@@ -45,9 +45,9 @@ export interface Entrance {
     readonly store: Store;
     readonly clock: HandClock;
     readonly settings: Record<string, number | boolean>;
-    /** What was put on record unmerged, after its commit. */
+    /** Audit entries that were recorded one by one, after their commit. */
     readonly recorded: AuditEntry[];
-    /** What was handed over to be merged. */
+    /** Audit entries of refusals, which the panel merges. */
     readonly refused: AuditEntry[];
     readonly hashes: { made: number; compared: number };
     readonly permissions: Permissions;
@@ -58,10 +58,10 @@ export interface Entrance {
     console: Console;
     server: HttpServer;
     ask(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, options?: AskOptions): Promise<Answer>;
-    /** The base64 payload of a freshly solved challenge. */
+    /** Solves a new challenge and answers its payload in base64. */
     solve(ip?: string): Promise<string>;
     login(username: string, password: string, more?: { totp?: string; ip?: string }): Promise<Answer>;
-    /** Adds an account past the API; its password is {@link password}. */
+    /** Adds an account without the API; its password is {@link password}. */
     add(username: string, role: string): Promise<number>;
     /** Logs in and answers the access token. */
     tokenOf(username: string, more?: { totp?: string; ip?: string }): Promise<string>;
@@ -72,12 +72,12 @@ export interface Entrance {
 
 export const password = 'a mild breeze on tuesday night';
 
-/** A code of an authenticator app at a time. */
+/** The code that an authenticator app shows at a time. */
 export function codeOf(secret: string, time: number): string {
     return generateSync({ secret, epoch: Math.floor(time / 1000) });
 }
 
-/** Finds the number, as a client does. */
+/** Finds the number of a challenge, as a client does. */
 export function solveChallenge(challenge: {
     algorithm: string;
     challenge: string;
@@ -102,7 +102,7 @@ export function solveChallenge(challenge: {
     throw new Error('The challenge has no solution');
 }
 
-/** A system call that is put on record like any other. */
+/** A call of the system, which is recorded like any other. */
 export function systemCall(recorder: Recorder, actor: Caller): Call {
     return {
         id: 'console',
@@ -300,7 +300,7 @@ export async function openEntrance(
     return entrance;
 }
 
-/** Routes that want something, to try callers on. */
+/** Routes with different kinds of access, to try callers on. */
 export function things(): Route[] {
     const base = { audit: { action: 'run', resource: 'things' } };
     return [

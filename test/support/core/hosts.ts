@@ -37,13 +37,13 @@ export interface HostKit {
     readonly certificates: Certificates;
     readonly clock: HandClock;
     readonly folders: EngineFolders;
-    /** Set by a test; called by every hook. */
+    /** The functions that the hooks call; a test sets them. */
     readonly hooks: { current: Partial<HostHooks> };
     readonly settings: { autoReload: boolean; engine: EngineSettings };
     close(): Promise<void>;
 }
 
-/** Everything that an admin may. */
+/** The permissions of an admin for hosts and certificates. */
 export const adminMay = [
     'hosts:read',
     'hosts:write',

@@ -1,4 +1,4 @@
-/** The HTTP factory's ports by hand: a few fixed callers, a record in memory, and no idempotency store. For tests of the factory alone. */
+/** Doubles of the HTTP factory's ports: a few fixed callers, and an audit log and idempotency keys in memory. For tests of the factory alone. */
 import type { Caller } from '../../../core/src/platform/call.ts';
 import { fail } from '../../../core/src/platform/errors.ts';
 import { createLog } from '../../../core/src/platform/log.ts';
@@ -8,7 +8,7 @@ import type { AuditEntry, HttpPorts, KeptReply } from '../../../core/src/server/
 export interface TestPorts extends HttpPorts {
     readonly recorded: AuditEntry[];
     readonly refusals: AuditEntry[];
-    /** Ends the session of a caller: streams and sockets hear of it. */
+    /** Ends the session of a caller, with its streams and sockets. */
     end(username: string): void;
     readonly lines: string[];
 }
@@ -30,7 +30,7 @@ export function caller(username: string, permissions: readonly string[], more: P
     };
 }
 
-/** `Bearer admin` may everything under `things:`, `Bearer viewer` may `things:read`. */
+/** Makes the ports. `Bearer admin` has every permission of `things`, `Bearer viewer` has `things:read`. */
 export function createTestPorts(): TestPorts {
     const recorded: AuditEntry[] = [];
     const refusals: AuditEntry[] = [];

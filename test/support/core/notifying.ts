@@ -1,4 +1,4 @@
-/** The notifications of a panel, on a real database and the real way out. Run as a program, it tells one thing and is killed in the middle of it. */
+/** The notifications of a panel, with a real database and real connections. As a program of its own, it sends one notification and is killed meanwhile. */
 import { pathToFileURL } from 'node:url';
 
 import type { EntitySchema } from '@mikro-orm/core';
@@ -26,7 +26,7 @@ export const tables = {
 export interface Notifying {
     readonly store: Store;
     readonly notifications: Notifications;
-    /** What was put on record beside calls. */
+    /** Audit entries that no call made. */
     readonly recorded: unknown[];
     /** Closes and opens everything again, as a restart does, without starting it. */
     restart(more?: () => Partial<NotificationsOptions>): Promise<void>;
@@ -67,7 +67,7 @@ export async function openNotifying(options: Partial<NotificationsOptions> = {})
     };
 }
 
-/** `folder`, and whether to die before the first attempt or to go on until somebody else kills. */
+/** The program's arguments: `folder`, and whether it ends itself before the first attempt or goes on until it is killed. */
 async function main([folder = '', when = '']: readonly string[]): Promise<void> {
     const log = createLog({ level: 'silent' });
     const db = await openDatabase({ file: `${folder}/panel.db`, ...tables });

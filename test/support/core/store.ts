@@ -18,7 +18,7 @@ export interface Store {
     readonly db: Database;
     readonly keyring: Keyring;
     readonly log: Log;
-    /** What was logged so far. */
+    /** The lines of the log. */
     readonly lines: string[];
     /** Closes the database and opens it again, as a restart does. */
     reopen(): Promise<Database>;
@@ -26,7 +26,7 @@ export interface Store {
     remove(): Promise<void>;
 }
 
-/** A clock that stands until it is set. */
+/** A clock that stands still until a test sets it. */
 export interface HandClock extends Clock {
     time: number;
 }
@@ -110,7 +110,7 @@ export function callOf(actor: Caller, more: Partial<Call> = {}): Call & { readon
     };
 }
 
-/** An audit entry with what matters to a test. */
+/** An audit entry with the fields that a test gives. */
 export function entryOf(more: Partial<AuditEntry> = {}): AuditEntry {
     return {
         actor: { id: 1, username: 'admin', tokenId: null, plugin: null },

@@ -1,4 +1,4 @@
-/** What authors of plugins import, as text: a page for each entry point of the SDK and of the test kit, so that a change of the API is seen as a change of a file. */
+/** The API that authors of plugins import, as text: a page for each entry point of the SDK and of the test kit. A change of the API then shows as a change of a file. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -17,13 +17,13 @@ export interface ApiPage {
 interface Package {
     /** Absolute. */
     readonly folder: string;
-    /** Where its declarations lie in memory: apart from the sources, which the compiler would prefer. */
+    /** The folder of its declarations in memory: not that of the sources, which the compiler would prefer. */
     readonly memory: string;
 }
 
 /** A module that authors import. */
 interface EntryPoint {
-    /** As it is imported, such as `@portico/sdk/db`. */
+    /** The name by which it is imported, such as `@portico/sdk/db`. */
     readonly name: string;
     /** Absolute. */
     readonly source: string;
@@ -35,7 +35,7 @@ const packages: readonly Package[] = ['sdk', 'sdk/testing'].map((place) => ({
 }));
 const printer = ts.createPrinter({ removeComments: true, newLine: ts.NewLineKind.LineFeed });
 
-/** The pages, made of the declarations that the compiler would publish. @throws Error when the sources do not compile */
+/** Makes the pages from the declarations that the compiler would publish. @throws Error when the sources do not compile */
 export function apiPages(): readonly ApiPage[] {
     return packages.flatMap(pagesOf);
 }
@@ -48,7 +48,7 @@ function pagesOf(one: Package): readonly ApiPage[] {
         ts.sys,
         folder
     );
-    // Our other packages are read from their sources: nothing has to be built.
+    // Our other packages are read from their sources, so nothing has to be built.
     const options = { ...published, customConditions: ['portico-source'] };
     const declared = declarationsOf(one, entries, options);
     const host = ts.createCompilerHost(options);
@@ -73,7 +73,7 @@ function pagesOf(one: Package): readonly ApiPage[] {
     }));
 }
 
-/** As package.json lists them, without the one that is for hosts of plugins and promises nothing to authors. */
+/** The entry points that package.json lists, except the one for hosts of plugins, which promises nothing to authors. */
 function entryPoints(folder: string): readonly EntryPoint[] {
     const { name, exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
         name: string;

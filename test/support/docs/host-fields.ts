@@ -1,7 +1,7 @@
 /** The fields of a host as rows of a table, made of the schema that checks them. */
 import { hostCreate } from '../../../core/src/features/hosts/schema/bodies.ts';
 
-/** As much of joi's description as is shown. */
+/** The part of joi's description that the table shows. */
 interface Described {
     readonly type: string;
     readonly flags?: {
@@ -15,16 +15,16 @@ interface Described {
     readonly items?: readonly Described[];
 }
 
-/** Field, type, default, meaning. */
+/** A row: field, type, default, meaning. */
 export type FieldRow = readonly [field: string, type: string, standard: string, meaning: string];
 
-/** What the schema leaves to its reader. */
+/** Descriptions of fields whose schema has none. */
 const plain: Readonly<Record<string, string>> = {
     tags: 'Words to sort hosts by; `GET /api/hosts?tag=…` finds them',
     notes: 'For people'
 };
 
-/** Every field at every depth; `[]` stands for the members of a list. */
+/** Lists every field at every depth; `[]` stands for the members of a list. */
 export function hostFields(): readonly FieldRow[] {
     return fieldsOf((hostCreate as unknown as { describe(): Described }).describe(), '');
 }

@@ -1,9 +1,9 @@
-/** The repository's pages, as far as tests hold them against the code. */
+/** Reads the parts of the repository's pages that tests compare with the code. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** A fenced block: three backticks, the language, and behind it a name where it has one. */
+/** A fenced block: three backticks, the language, and after it a name, where it has one. */
 export interface Block {
     readonly language: string;
     readonly name: string | null;
@@ -55,7 +55,7 @@ export function rowsOf(text: string): readonly (readonly string[])[] {
     );
 }
 
-/** Links to other pages and places, without those to the web; code is left out. */
+/** Links to other pages and places, except those to the web and those in code. */
 export function linksOf(page: string): readonly string[] {
     const prose = page.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
     return [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
@@ -63,7 +63,7 @@ export function linksOf(page: string): readonly string[] {
         .filter((target) => !/^[a-z]+:/.test(target));
 }
 
-/** The anchors that a page's headings get where Markdown is shown. */
+/** The anchors of a page's headings, as sites that show Markdown make them. */
 export function anchorsOf(page: string): ReadonlySet<string> {
     const headings = page.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#{1,6} (.+)$/gm);
     return new Set(

@@ -1,4 +1,4 @@
-/** What is said of plugins in tables, made of the code: the manifest's schema, the context, the hooks, the failures. */
+/** The tables of the plugin reference, made from the code: the manifest's schema, the context, the hooks and the failures. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -98,7 +98,7 @@ function shapeOf({ type, items = [], allow = [], patterns = [], keys }: Describe
     }
 }
 
-/** Members of an interface with the first sentence that stands above each. */
+/** The members of an interface, each with the first sentence of its comment. */
 function memberTable(file: string, name: string): string {
     return table(
         ['Member', 'What it is'],

@@ -1,4 +1,4 @@
-/** The reference pages: text by hand, with tables between marks that are made of the code. */
+/** The reference pages: written by hand, except the tables between marks, which are made from the code. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -19,7 +19,7 @@ export interface Page {
 
 const methods = ['get', 'post', 'put', 'delete'];
 
-/** The pages with their tables made anew. @throws Error when a page lacks its marks */
+/** Makes the pages with new tables. @throws Error when a page lacks its marks */
 export async function referencePages(document: OpenApiDocument): Promise<Page[]> {
     return Promise.all([
         page('api.md', { errors: errorTable(), routes: routeTables(document) }),

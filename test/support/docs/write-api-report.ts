@@ -1,4 +1,4 @@
-/** Writes what is made of the SDK and is stale: the pages of its API, the manifest's JSON Schema, the tables for authors. `npm run api`. */
+/** `npm run api`: writes the stale files that are made from the SDK: the pages of its API, the manifest's JSON Schema, and the tables for authors. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** Writes the reference pages that are stale: `npm run docs`. The tables are made of a panel that runs, so nothing is listed that is not served. */
+/** `npm run docs`: writes the stale reference pages. The tables are made from a running panel, so they list only what it serves. */
 import { writeFile } from 'node:fs/promises';
 
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';

@@ -1,4 +1,4 @@
-/** A real engine for tests of the compiler: `caddy run` in a temporary folder, on loopback, without the panel's driver. */
+/** A real engine for tests of the renderer: `caddy run` in a temporary folder, on the loopback address, without the panel's driver. */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
@@ -25,7 +25,7 @@ export interface Reply {
     readonly status: number;
     readonly headers: IncomingHttpHeaders;
     readonly body: string;
-    /** What was answered on https. */
+    /** The certificate of an answer over HTTPS. */
     readonly certificate?: { readonly issuer: string; readonly subjectAltName: string };
 }
 
@@ -36,9 +36,9 @@ export interface Ask {
     readonly headers?: Readonly<Record<string, string | readonly string[]>>;
     readonly body?: string | Buffer;
     readonly https?: boolean;
-    /** SNI; the host without its port by default. */
+    /** The name for SNI; default: the host without its port. */
     readonly servername?: string;
-    /** Silence that counts as a failure; 10 s by default. */
+    /** Milliseconds without an answer that count as a failure; default 10,000. */
     readonly timeoutMs?: number;
 }
 
@@ -49,7 +49,7 @@ export interface TestCaddy {
     readonly table: SiteTable;
     readonly folder: string;
     readonly pid: number;
-    /** Brings a change to the running engine as the panel would: loads when it must, then moves the table. */
+    /** Applies a change to the running engine as the panel would: loads the configuration if needed, then changes the table. */
     apply(change: ProjectionChange): Promise<ProjectionStep>;
     load(config: EngineConfig): Promise<void>;
     ask(ask: Ask): Promise<Reply>;
@@ -59,7 +59,7 @@ export interface TestCaddy {
 
 export const version262 = { text: '2.6.2', major: 2, minor: 6, patch: 2 };
 
-/** @param environment - what the engine finds in its environment besides its folders */
+/** Starts the engine. @param environment - variables of its environment beside those of its folders */
 export const startCaddy = async (
     settings: Partial<EngineSettings> = {},
     environment: Readonly<Record<string, string>> = {}
@@ -161,8 +161,8 @@ export const startCaddy = async (
                 }
 
                 projection.loaded();
-                // As the panel does: for a moment the server of the former configuration may still accept connections.
-                // Longer than the panel: a machine that runs tests gives that server its processor time late.
+                // As the panel does: the server of the previous configuration may still accept connections for a moment.
+                // The pause is longer than the panel's, because that server gets processor time late on a busy machine.
                 await wait(4 * drainMs);
             }
 

@@ -10,7 +10,7 @@ import {
     type ProcessState
 } from '../../../core/src/engine/port.ts';
 
-/** What an operation does instead of working. `hang` lasts until `release`, `stop` or `close`. */
+/** What an operation does instead of its work. `hang` lasts until `release`, `stop` or `close`. */
 export type Fault =
     | { readonly reject: string }
     | { readonly unavailable: string }
@@ -22,27 +22,27 @@ export type FaultyOperation = 'start' | 'stop' | 'load' | 'validate' | 'config' 
 export interface FaultyEngine extends EngineDriver {
     /** Every call so far, oldest first. */
     readonly calls: readonly { readonly operation: FaultyOperation; readonly config: EngineConfig | null }[];
-    /** What it runs, whatever the faults say. */
+    /** The configuration that it runs, regardless of faults. */
     readonly running: EngineConfig | null;
-    /** The next calls of `operation` do this, one each. */
+    /** Gives the next calls of `operation` one fault each. */
     next(operation: FaultyOperation, ...faults: readonly Fault[]): void;
-    /** Every call of `operation` does this, until null. Those of `next` go first. */
+    /** Gives every call of `operation` a fault, until it is set to null. Faults of `next` come first. */
     always(operation: FaultyOperation, fault: Fault | null): void;
-    /** Judges each configuration of `load` and `validate`: a message refuses it. */
+    /** Judges each configuration of `load` and `validate`. A message refuses the configuration. */
     judge(rule: (config: EngineConfig) => string | null): void;
-    /** Lets everything that hangs go on: as if nothing had been wrong, or unavailable. */
+    /** Lets every hanging call go on. It succeeds; with a text, it fails as unavailable. */
     release(unavailable?: string): void;
-    /** It dies, and tells. */
+    /** Ends the engine, which reports it. */
     crash(message: string): void;
-    /** It comes back with what it had, and tells. */
+    /** Starts the engine again with its configuration, which it reports. */
     recover(): void;
-    /** Somebody else changes what it runs. */
+    /** Changes what it runs, as another client would. */
     drift(config: EngineConfig): void;
     say(line: string): void;
     setUpstreams(upstreams: readonly EngineUpstream[]): void;
 }
 
-/** An engine in memory that fails on demand. Keeps the port's contract as long as no fault is set. */
+/** Makes an engine in memory that fails on demand. Without a fault, it keeps the contract of the port. */
 export const createFaultyEngine = (): FaultyEngine => new InMemoryEngine();
 
 class InMemoryEngine implements FaultyEngine {

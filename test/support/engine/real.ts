@@ -6,7 +6,7 @@ import { CaddyDriver, type CaddyDriverOptions } from '../../../core/src/engine/c
 import { adminConfig, type EngineFolders, engineHome } from '../../../core/src/engine/files/home.ts';
 import type { EngineConfig, EngineDriver } from '../../../core/src/engine/port.ts';
 
-/** A data folder with a real engine's driver, both of which `close` removes with everything that was started. */
+/** A data folder with the driver of a real engine. `close` ends everything that was started, and removes the folder. */
 export interface RealEngine {
     readonly dataDir: string;
     readonly folders: EngineFolders;
@@ -14,14 +14,14 @@ export interface RealEngine {
     readonly driver: EngineDriver;
     /** Another driver of the same folder, as another panel process would have. */
     another(options?: Partial<CaddyDriverOptions>): EngineDriver;
-    /** A configuration that answers `body` on each port of 127.0.0.1, or on the listen addresses given as text. */
+    /** A configuration that answers `body` on ports of 127.0.0.1, or on listen addresses given as text. */
     answering(body: string, ...listen: readonly (number | string)[]): EngineConfig;
     close(): Promise<void>;
 }
 
 const silence = (): void => undefined;
 
-/** Fast enough for tests, slow enough for a busy machine. */
+/** Time limits that are short for tests, and long enough for a busy machine. */
 const quickTiming = {
     tickMs: 50,
     pingEveryMs: 250,
@@ -31,7 +31,7 @@ const quickTiming = {
     graceMs: 2000
 };
 
-/** @param below - folders between the temporary folder and the data folder */
+/** Makes the folder and the driver. @param below - folders between the temporary folder and the data folder */
 export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, below = ''): RealEngine => {
     const top = mkdtempSync(join(tmpdir(), 'portico-engine-'));
     const dataDir = join(top, below, 'data');

@@ -1,4 +1,4 @@
-/** The engine service over a real database, with hosts, settings and certificates kept as simply as can be. */
+/** The engine service on a real database, with simple stores of hosts, settings and certificates. */
 import { defineEntity, type EntitySchema } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
@@ -44,7 +44,7 @@ export const rigTables = {
     migrations: [...engineMigrations, { name: '9999-test-hosts', class: CreateHosts }]
 };
 
-/** What the rig's settings and certificates are; change them at will. */
+/** The rig's settings and certificates, which a test may change. */
 export interface RigState {
     settings: EngineSettings;
     fixed: Partial<EngineSettings>;
@@ -67,7 +67,7 @@ export interface Rig {
     };
     /** Rows in the database, by id. */
     rows(): ReadonlyMap<number, { readonly row: HostRow; readonly applied: boolean }>;
-    /** Ends this panel's service and starts another one on the same data, with the engine left as it is. */
+    /** Ends the service and starts another one on the same data. The engine goes on. */
     reboot(options?: Partial<EngineOptions>): Promise<void>;
     close(): Promise<void>;
 }
@@ -79,7 +79,7 @@ export interface FaultyRig extends Rig {
 /** A rig on an engine that fails on demand. */
 export const faultyRig = async (options: Partial<EngineOptions> = {}): Promise<FaultyRig> => {
     const driver = createFaultyEngine();
-    // Without its end: the next panel finds the same engine.
+    // The engine does not end: the next panel finds the same one.
     const shared: EngineDriver = {
         process: () => driver.process(),
         start: (base) => driver.start(base),
@@ -253,7 +253,7 @@ const revive = (text: string): HostRow => {
     return { ...row, createdAt: new Date(row.createdAt), updatedAt: new Date(row.updatedAt) };
 };
 
-/** A row as `hosts/` would make it. */
+/** A row as the feature `hosts` makes it. */
 export const testRow = (site: Partial<Site> & { readonly id: number }, version = 1): HostRow => ({
     site: testSite(site),
     version,
@@ -285,7 +285,7 @@ const committing = (
     };
 };
 
-/** Makes a host. */
+/** A change that makes a host. */
 export const creates = (
     site: Partial<Site> & { readonly domain: string },
     more: Partial<Change<Committed>> = {}
@@ -299,7 +299,7 @@ export const creates = (
         return { id, hosts: [{ id, row: testRow({ ...site, id }) }] };
     }, more);
 
-/** Changes a host. */
+/** A change of a host. */
 export const updates = (
     id: number,
     site: Partial<Site>,
@@ -319,6 +319,6 @@ export const updates = (
         };
     }, more);
 
-/** Removes a host. */
+/** A change that removes a host. */
 export const removes = (id: number, more: Partial<Change<Committed>> = {}): Change<Committed> =>
     committing(() => ({ id, hosts: [{ id, row: null }] }), more);

@@ -2,7 +2,7 @@ import type { CompileContext } from '../../../core/src/engine/render/compile/con
 import { engineFeatures } from '../../../core/src/engine/render/features.ts';
 import type { Site } from '../../../core/src/engine/site.ts';
 
-/** A site with everything off: a proxy for `domain`. */
+/** A site with every option off: a proxy for `domain`. */
 export const testSite = (over: Partial<Site> = {}): Site => ({
     id: 1,
     domain: 'a.test',
@@ -35,7 +35,7 @@ export const testSite = (over: Partial<Site> = {}): Site => ({
     ...over
 });
 
-/** A context that names folders which need not exist. */
+/** A context for the renderer; its folders need not exist. */
 export const testContext = (): CompileContext => ({
     settings: {
         httpPort: 80,

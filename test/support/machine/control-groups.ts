@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { findHierarchies } from '../../../core/src/platform/control-group/hierarchy.ts';
 
-/** Why this machine lets these tests make no control group with limits; undefined where it does. */
+/** Why the tests cannot make control groups with limits on this machine; undefined where they can. */
 export function groupsMissing(): string | undefined {
     const why = findHierarchies().map(({ folders }) => {
         try {

@@ -1,4 +1,4 @@
-/** What the process of a test holds, before and after a plugin was switched off and on many times. */
+/** Measures what the process of a test holds, before and after a plugin was disabled and enabled many times. */
 import { readdirSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 
 import { expect } from '@hapi/code';
 
-/** What a hundred generations may leave in the heap: far less than one generation takes, which is some 300 KB. */
+/** Bytes that a hundred generations may leave in the heap: far less than one generation takes, which is about 300 KB. */
 const noiseBytes = 4 * 1024 * 1024;
 
 setFlagsFromString('--expose-gc');
@@ -18,7 +18,7 @@ export interface Held {
     readonly heap: number;
 }
 
-/** What the process holds once it is quiet: the least of several looks, since the clients' own connections come and go. */
+/** Measures what the process holds: the lowest of several measurements, since connections of clients come and go. */
 export async function held(): Promise<Held> {
     const looks: Held[] = [];
     for (let look = 0; look < 6; look += 1) {
@@ -39,7 +39,7 @@ export async function held(): Promise<Held> {
     );
 }
 
-/** Fails when there is more of anything; sockets of the clients come and go, and a timer or two are theirs. */
+/** Fails when the process holds more than before. A few sockets and timers of clients are allowed. */
 export function expectNoMore(before: Held, after: Held): void {
     expect(after.files).to.be.at.most(before.files);
     for (const [name, count] of Object.entries(after.resources).filter(

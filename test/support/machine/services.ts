@@ -1,4 +1,4 @@
-/** A supervisor of services with real processes, in a folder of its own, which ends with all of its services. */
+/** A supervisor of services with real processes, in a folder of its own. At the end, it stops with all of its services. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { SupervisedServices } from '../../../core/src/services/supervised.ts';
 import { Connection } from '../../../core/src/services/supervisor/connection.ts';
 import { until } from '../until.ts';
 
-/** Supervised services as one panel after the other sees them. */
+/** The supervised services, as a panel and the panels after it see them. */
 export class ServicesRig {
     readonly folder: string;
     services: SupervisedServices;
@@ -24,7 +24,7 @@ export class ServicesRig {
         this.services = this.panel();
     }
 
-    /** What another panel of the same folder sees. */
+    /** The services as another panel on the same folder sees them. */
     panel(): SupervisedServices {
         return new SupervisedServices({
             folder: join(this.folder, 'services'),
@@ -111,7 +111,7 @@ export async function statusOf(
     return (await services.list(owner)).find((each) => each.name === name) as ServiceStatus;
 }
 
-/** Everything that is kept of a service's output. */
+/** The whole kept output of a service. */
 export async function outputOf(
     services: ServicesPort,
     name: string,

@@ -9,18 +9,18 @@ export const noSmallDisk = process.getuid?.() === 0 ? undefined : 'only root can
 export interface SmallDisk {
     /** Where it is mounted. */
     readonly folder: string;
-    /** Takes all of the space that is left. */
+    /** Uses all of the space that is left. */
     fill(): void;
-    /** Gives the space back. */
+    /** Frees the space again. */
     free(): void;
-    /** Lets the disk take so many files and folders. */
+    /** Sets how many files and folders the disk can hold. */
     takeFiles(files: number): void;
     close(): void;
 }
 
 const pageBytes = 4_096;
 
-/** Mounts a file system in memory on a folder. @param files - how many files and folders it takes */
+/** Mounts a file system in memory on a folder. @param files - how many files and folders it can hold */
 export function mountSmallDisk(folder: string, bytes: number, files = 10_000): SmallDisk {
     mkdirSync(folder, { recursive: true });
     const options = `size=${bytes},nr_inodes=${files},mode=0755`;

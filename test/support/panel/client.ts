@@ -1,4 +1,4 @@
-/** A plain HTTP client of the panel: no library's opinions on what is sent, and the ten lines that solve a challenge. */
+/** A plain HTTP client of the panel, which sends exactly what a test says, and solves challenges. */
 import { createHash } from 'node:crypto';
 import { type IncomingHttpHeaders, request } from 'node:http';
 
@@ -6,10 +6,10 @@ export interface Answer {
     readonly status: number;
     readonly headers: IncomingHttpHeaders;
     readonly text: string;
-    /** The envelope; zeros when the body is something else. */
+    /** The fields of the envelope; `code` is 0 when the body has none. */
     readonly code: number;
     readonly message: string;
-    // Tests look into answers of every shape; what they expect there is what they check.
+    // A test reads the fields that it expects, and so checks them.
     readonly data: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- see above
 }
 
@@ -20,7 +20,7 @@ export interface CallOptions {
     readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Called with every answer; a contract check hangs here. */
+/** Is called with every answer, for example to check the contract. */
 export type Watch = (method: string, path: string, answer: Answer) => void;
 
 export class Client {
@@ -114,7 +114,7 @@ export class Client {
         return this.call('DELETE', path, options);
     }
 
-    /** Logs in, challenge and all; the answer is the login's. The token is not kept. */
+    /** Solves a challenge and logs in. Returns the answer of the login; the client does not keep the token. */
     async login(
         username: string,
         password: string,
@@ -137,7 +137,7 @@ export interface Challenge {
     readonly signature: string;
 }
 
-/** Finds the number of an ALTCHA challenge; the payload is what login takes. */
+/** Finds the number of an ALTCHA challenge, and makes the payload that a login takes. */
 export function solve({ algorithm, challenge, maxnumber, salt, signature }: Challenge): string {
     for (let number = 0; number <= maxnumber; number += 1) {
         if (

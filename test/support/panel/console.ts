@@ -42,7 +42,7 @@ export interface RunOptions {
     readonly uid?: number;
 }
 
-/** Only what a command needs, and nothing of the test's own settings. npm would leave its cache in the home. */
+/** The environment of a command, without the test's own settings. The home is a temporary folder; npm uses the cache of the real one. */
 export function environmentOf(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
     return { PATH: process.env['PATH'], HOME: tmpdir(), npm_config_cache: join(homedir(), '.npm'), ...more };
 }
@@ -63,7 +63,7 @@ export function portico(
         child.stderr.on('data', (chunk: Buffer) => (texts.stderr += chunk.toString()));
         child.on('error', failed);
         child.on('close', (code) => done({ code, ...texts }));
-        child.stdin.on('error', () => undefined); // it may end without reading
+        child.stdin.on('error', () => undefined); // the command may end without reading
         child.stdin.end(input);
     });
 }
@@ -88,7 +88,7 @@ export function oldNode(): string | null {
 
 export const firstPassword = 'a long first password';
 
-/** A data folder as a panel leaves it that was started once and ended: with an `admin`. */
+/** Makes a data folder by a panel that starts once and ends. It has the user `admin`. */
 export async function panelFolder(): Promise<string> {
     const dataDir = mkdtempSync(join(tmpdir(), 'portico-console-'));
     prepareDataDir(dataDir);
@@ -140,9 +140,9 @@ export async function panelFolder(): Promise<string> {
 export interface RunningPanel {
     readonly url: string;
     readonly child: ChildProcess;
-    /** What it logged. */
+    /** The lines of its log. */
     readonly output: () => string;
-    /** Asks it to end, and waits. */
+    /** Asks it to end, and waits for the end. */
     stop(): Promise<void>;
 }
 
@@ -220,7 +220,7 @@ export function auditOf(dataDir: string): Record<string, unknown>[] {
     ) as Record<string, unknown>[];
 }
 
-/** Every byte that the folder keeps, as text: what must not be in there is looked for in it. */
+/** Every byte of the folder as text, in which tests look for secrets that must not be there. */
 export function contentOf(dataDir: string): string {
     return ['portico.db', 'portico.db-wal', 'audit.head', 'panel.json']
         .map((name) => {
@@ -233,7 +233,7 @@ export function contentOf(dataDir: string): string {
         .join('\n');
 }
 
-/** Removes a data folder, and what root's engine keeps outside of it. */
+/** Removes a data folder, and the files that root's engine keeps outside of it. */
 export function removeFolder(dataDir: string): void {
     const { persistent, runtime } = engineHome(dataDir, process.getuid?.() === 0 ? 'root' : null);
     rmSync(persistent, { recursive: true, force: true });

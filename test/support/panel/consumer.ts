@@ -1,4 +1,4 @@
-/** What somebody has who writes a client against the documented API: a panel with its engine, every answer held against the document, and visitors of the sites. */
+/** A panel with its engine, as the author of an API client sees it. Every answer is compared with the document, and visitors can ask the sites. */
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { TLSSocket } from 'node:tls';
@@ -30,7 +30,7 @@ export interface Consumer extends TestPanel {
     visit(host: string, path?: string, options?: VisitOptions): Promise<Visit>;
 }
 
-/** Starts a panel whose every answer must be what its own document says. */
+/** Starts a panel whose answers must all match its own document. */
 export async function startConsumer(options: TestPanelOptions = {}): Promise<Consumer> {
     const contract: { check?: ContractCheck } = {};
     const panel = await startPanel({
@@ -66,7 +66,7 @@ export async function startConsumer(options: TestPanelOptions = {}): Promise<Con
                             }
                         };
                         const take = (answer: IncomingMessage): void => {
-                            // The certificate is gone with the connection.
+                            // After the connection has ended, the certificate cannot be read.
                             const names = secure
                                 ? ((answer.socket as TLSSocket).getPeerCertificate().subjectaltname ?? '')
                                 : null;
@@ -101,13 +101,13 @@ export async function startConsumer(options: TestPanelOptions = {}): Promise<Con
     ) as Consumer;
 }
 
-/** Asserts nothing by itself: `[status, code, reason]`, which is what a client branches on. */
+/** The parts of an answer by which clients decide: `[status, code, reason]`. It asserts nothing. */
 export const outcome = ({ status, code, data }: Answer): readonly [number, number, string | undefined] => [
     status,
     code,
     (data as { reason?: string } | null)?.reason
 ];
 
-/** The paths of `data.errors` of a 40001. */
+/** The paths in `data.errors` of an answer with code 40001. */
 export const faultsOf = ({ data }: Answer): string[] =>
     (data.errors as { path: string }[]).map(({ path }) => path);

@@ -1,4 +1,4 @@
-/** A real panel in this process: a temporary data folder, a real database, a real Caddy on free ports, and the real port in front. */
+/** A real panel in this process: a temporary data folder, a real database, and a real Caddy on free ports. Tests ask it over its real port. */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,15 +20,15 @@ export interface TestPanel {
     readonly port: number;
     readonly httpPort: number;
     readonly httpsPort: number;
-    /** Everything that was logged. */
+    /** The lines of the log. */
     readonly lines: string[];
-    /** Everything that was shown on the console. */
+    /** The lines that were shown on the console. */
     readonly shown: string[];
     /** Makes a user and logs in; resolves with a bearer token. */
     tokenOf(role: string, username?: string): Promise<string>;
     /** Ends the panel, not the engine, and starts another one on the same folder and ports. */
     restart(): Promise<void>;
-    /** Ends panel and engine, and removes every trace. */
+    /** Ends panel and engine, and removes their files. */
     close(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export interface TestPanelOptions extends Partial<
 > {
     readonly environment?: Readonly<Record<string, string>>;
     readonly watch?: Watch;
-    /** A folder that exists already, with its panel ended; kept at the end. */
+    /** An existing folder whose panel has ended. It is not removed at the end. */
     readonly dataDir?: string;
 }
 

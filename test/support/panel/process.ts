@@ -1,4 +1,4 @@
-/** The panel as a process of its own, as it is started for people: for what only a process can suffer or be measured by. */
+/** The panel as a process of its own, as admins start it. For tests that kill or measure a process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,14 +15,14 @@ export interface PanelProcess {
     readonly port: number;
     readonly httpPort: number;
     readonly httpsPort: number;
-    /** Of the process that was started last; 0 before the first. */
+    /** Id of the last process that was started; 0 before the first. */
     readonly pid: number;
     readonly running: boolean;
     /** The last lines that it wrote. */
     readonly output: string;
     /** The process id of the engine, which may have ended; null when none was started yet. */
     enginePid(): number | null;
-    /** Starts it, without a wait for anything. */
+    /** Starts it, and does not wait. */
     launch(): void;
     /** Starts it and waits until it is ready. @returns milliseconds from the start until then. @throws Error when it ends before, or takes longer than a minute */
     start(): Promise<number>;
@@ -35,7 +35,7 @@ export interface PanelProcess {
     end(name: NodeJS.Signals): Promise<number | null>;
     /** A client that is logged in as `admin`. */
     login(): Promise<Client>;
-    /** Ends panel and engine, and removes every trace. */
+    /** Ends panel and engine, and removes their files. */
     close(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export interface PanelProcessOptions {
     readonly environment?: Readonly<Record<string, string>>;
     /** Arguments of node before the panel's entry. */
     readonly node?: readonly string[];
-    /** Default: a folder in a temporary one. Its owner removes it. */
+    /** Default: a temporary folder. A given folder is not removed. */
     readonly dataDir?: string;
 }
 

@@ -1,4 +1,4 @@
-/** A folder of plugins that a test writes, as an admin would name it in PORTICO_PLUGIN_DIRS. */
+/** A folder with plugins that a test writes, for PORTICO_PLUGIN_DIRS. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { pluginPackage } from '../registry/packages.ts';
 
 export interface PluginFolder {
     readonly path: string;
-    /** Writes a package. @param code - of its module; what it says of itself may be overlaid by `manifest` and `more` */
+    /** Writes a package. @param code - code of its module. `manifest` and `more` replace fields of its package.json */
     write(
         name: string,
         code: string,
@@ -18,7 +18,7 @@ export interface PluginFolder {
             readonly folder?: string;
         }
     ): string;
-    /** Takes a package away. */
+    /** Removes a package. */
     drop(name: string): void;
     remove(): void;
 }
@@ -56,7 +56,7 @@ export function createPluginFolder(): PluginFolder {
     };
 }
 
-/** A module that defines a plugin. @param setup - body of `setup(ctx)`; @param head - before it; @param more - other members of the definition */
+/** The code of a module that defines a plugin. @param setup - body of `setup(ctx)` @param head - code before the definition @param more - other members of the definition */
 export function pluginModule(
     setup: string,
     { head = '', more = '' }: { readonly head?: string; readonly more?: string } = {}
@@ -64,6 +64,6 @@ export function pluginModule(
     return `import { contract, definePlugin, joi } from '@portico/sdk';\n${head}\nexport default definePlugin({ ${more}\nsetup(ctx) {\n${setup}\n} });\n`;
 }
 
-/** A route that answers 200. */
+/** The code of a route that answers 200. */
 export const helloRoute =
     "ctx.route({ method: 'GET', path: '/hello', access: 'read', handler: () => ({ text: 'Hello' }) });";

@@ -1,4 +1,4 @@
-/** The host side of plugins with real parts around it: gateway, HTTP servers, a database, tasks and hooks. Callers, hosts and certificates are made by hand. */
+/** The plugin runtime with real parts around it: gateway, HTTP servers, database, tasks, hooks, programs and network. Callers, hosts and certificates are doubles. For tests of the runtime itself; plugins are tested in `@portico/testing`. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,9 +55,9 @@ export interface PluginRig {
     readonly accessLog: TestAccessLog;
     /** Adds a user that `Bearer <name>` stands for. */
     user(name: string, permissions: readonly string[], more?: Partial<Caller>): Caller;
-    /** From now on the user's session is over. */
+    /** Ends the user's session. */
     revoke(name: string): void;
-    /** Prepares, starts and mounts. */
+    /** Prepares, starts and mounts a plugin. */
     run(definition: PluginDefinition, options?: RunOptions): Promise<Generation>;
     prepare(definition: PluginDefinition, options?: RunOptions): Promise<Generation>;
     ask(
@@ -338,5 +338,5 @@ export async function createPluginRig({
     return rig;
 }
 
-/** What went on record. */
+/** The audit entries. */
 export const entriesOf = (rig: PluginRig): readonly AuditEntry[] => rig.http.recorded;

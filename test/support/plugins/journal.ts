@@ -1,22 +1,22 @@
-/** A plugin that gives its own data into an export and takes it back: settings, secrets, a table, and a file beside its code that says how it is to fail. */
+/** A plugin that takes part in exports and imports with settings, secrets and a table. A file beside its code tells it how to fail. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What it asks for. */
+/** The capabilities that it asks for. */
 export const journalCapabilities = { taps: ['export.collect', 'import.restore'] };
 
-/** How its taps fail. `kills` ends the process, once. */
+/** How its taps fail. `kills` ends the process once. */
 export interface JournalFault {
     readonly collect?: 'throws' | 'hangs' | 'big' | 'date' | 'twice' | 'nothing' | 'partly' | 'odd';
     readonly restore?: 'throws' | 'hangs' | 'refuses' | 'kills';
 }
 
-/** Says how the copy in this folder is to fail from now on. */
+/** Sets how the copy in this folder fails from now on. */
 export function setJournalFault(folder: string, fault: JournalFault): void {
     writeFileSync(join(folder, 'fault.json'), JSON.stringify(fault));
 }
 
-/** Its module. */
+/** The code of its module. */
 export const journalCode = `import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { definePlugin, joi } from '@portico/sdk';

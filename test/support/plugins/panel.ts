@@ -1,4 +1,4 @@
-/** A panel whose plugins come from a registry of the test, and what tests of installs and swaps ask of it. */
+/** What tests of installs and swaps need beside a panel: ends of tasks, and hashes of files. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Answer, Client } from '../panel/client.ts';
 
-/** The end of a task, as the API shows it. */
+/** How a task ended, as the API shows it. */
 export interface Ended {
     readonly id: number;
     readonly kind: string;
@@ -37,7 +37,7 @@ export async function ended(client: Client, accepted: Answer): Promise<Ended> {
     }
 }
 
-/** Every file below a folder with the hash of its content; shared memory of SQLite does not count, nor a log that is empty. */
+/** The hash of every file below a folder, except SQLite's shared memory and empty logs. */
 export function hashesOf(folder: string): Readonly<Record<string, string>> {
     const walk = (path: string): [string, string][] =>
         readdirSync(join(folder, path))

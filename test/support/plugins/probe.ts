@@ -1,4 +1,4 @@
-/** One plugin with a route of every kind, and a partner of it: what must answer alike wherever its code runs. */
+/** A plugin with a route of every kind, and its partner. They must give the same answers wherever their code runs. */
 import {
     type Call,
     type Context,
@@ -362,7 +362,7 @@ export const probe = definePlugin({
     }
 });
 
-/** Uses each member of `ctx.services`, and tells what does not differ from run to run. */
+/** Uses each member of `ctx.services`, and returns the results that are the same in every run. */
 async function useServices(services: Context['services']): Promise<unknown> {
     const told = (work: Promise<unknown>): Promise<unknown> =>
         work.catch((error: { code?: number; message: string }) => [error.code, error.message]);
@@ -390,7 +390,7 @@ async function useServices(services: Context['services']): Promise<unknown> {
         await told(services.put('other', { ...command, env: { PATH: '/tmp' } })),
         await told(services.put('other', { ...command, file: 'perl' })),
         await told(services.put('other', { ...command, user: 'nobody' })),
-        await told(services.put('other', { ...command, restart: 'sometimes' as never })), // refused when it runs
+        await told(services.put('other', { ...command, restart: 'sometimes' as never })), // the supervisor refuses it
         await told(services.start('no-such')),
         await told(services.output('no-such')[Symbol.asyncIterator]().next())
     ];

@@ -1,4 +1,4 @@
-/** A panel in a process of its own, with an engine in memory, that kills itself when the swap of a plugin reaches a phase: to the instant. */
+/** A panel in a process of its own, with an engine in memory. It kills itself at the moment at which the swap of a plugin reaches a phase. */
 import { createPanel } from '../../../core/src/panel.ts';
 import { readConfig } from '../../../core/src/platform/config.ts';
 import { createLog } from '../../../core/src/platform/log.ts';

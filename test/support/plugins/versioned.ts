@@ -1,4 +1,4 @@
-/** A plugin in as many versions as a test needs: it keeps rows, streams, talks, waits, and can fail at every step. */
+/** A plugin in as many versions as a test needs. It keeps rows, has a stream and a WebSocket, and can wait and fail at every step. */
 import { pluginPackage } from '../registry/packages.ts';
 import type { NpmRegistry } from '../servers/npm-registry.ts';
 
@@ -10,13 +10,13 @@ export interface VersionOptions {
     readonly fault?: Fault;
     /** How many of its three migrations it has; default 1. */
     readonly migrations?: number;
-    /** What it answers; default: its version. */
+    /** The text that it answers; default: its version. */
     readonly word?: string;
     readonly more?: Readonly<Record<string, unknown>>;
     readonly manifest?: Readonly<Record<string, unknown>>;
 }
 
-/** Its code. */
+/** The code of one version. */
 export function versionedCode(
     word: string,
     { fault, migrations = 1 }: Pick<VersionOptions, 'fault' | 'migrations'> = {}
@@ -77,7 +77,7 @@ export default definePlugin({
 `;
 }
 
-/** Its package.json and files. */
+/** The package.json and the files of one version. */
 export function versionedPackage(
     version: string,
     { name = 'rows', word = version, more = {}, manifest = {}, ...options }: VersionOptions = {}
@@ -88,7 +88,7 @@ export function versionedPackage(
     ];
 }
 
-/** Publishes a version. */
+/** Publishes one version to a registry. */
 export const publishVersion = (
     npm: NpmRegistry,
     version: string,

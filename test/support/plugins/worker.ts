@@ -1,4 +1,4 @@
-/** A bare worker thread with the probe plugin in it: the boundary over a message port, and nothing else. */
+/** A worker thread with the probe plugin behind the boundary, over a message port, without anything else. */
 import { parentPort, workerData } from 'node:worker_threads';
 
 import { createGuest, Grants, type Guest, type HostApi, Link, type LocalApi, Scope } from '@portico/sdk/host';

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 
-/** One entry of an archive, as it stands in it: nothing is corrected. */
+/** One entry of an archive, which is written as it is, without any correction. */
 export interface ArchiveEntry {
     readonly path: string;
     readonly content?: string | Uint8Array;
-    /** The letter of tar: `0` file, `1` hard link, `2` symbolic link, `5` folder, `6` pipe. */
+    /** The type flag of tar: `0` file, `1` hard link, `2` symbolic link, `5` folder, `6` pipe. */
     readonly type?: '0' | '1' | '2' | '3' | '5' | '6';
     readonly link?: string;
     readonly mode?: number;
@@ -12,12 +12,12 @@ export interface ArchiveEntry {
 
 const block = 512;
 
-/** Writes an archive by hand, hostile ones included. */
+/** Makes a compressed archive of any entries, also hostile ones. */
 export function archiveOf(entries: readonly ArchiveEntry[]): Uint8Array {
     return gzipSync(tarOf(entries));
 }
 
-/** The same, not compressed. */
+/** Makes an archive without compression. */
 export function tarOf(entries: readonly ArchiveEntry[]): Uint8Array {
     return Buffer.concat([
         ...entries.flatMap(({ path, content = '', type = '0', link = '', mode = 0o644 }) => {
@@ -32,7 +32,7 @@ export function tarOf(entries: readonly ArchiveEntry[]): Uint8Array {
     ]);
 }
 
-/** An archive of a package as npm makes it: every file below `package/`. */
+/** Makes an archive of a package as npm does: every file is below `package/`. */
 export function packageArchive(
     packageJson: object,
     files: Readonly<Record<string, string>>,

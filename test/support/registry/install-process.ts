@@ -1,4 +1,4 @@
-/** Installs and activates one plugin in a process of its own, and says where it is: to be killed at any moment. */
+/** Installs and activates one plugin in a process of its own, and prints each phase, so that a test can kill it at any moment. */
 import { createRegistry } from '../../../registry/src/index.ts';
 
 const [dataDir = '', registryUrl = '', version = '1.0.0'] = process.argv.slice(2);

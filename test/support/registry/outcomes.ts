@@ -1,4 +1,4 @@
-/** Takes every package of some places through the registry's stages, as the plugin manager does it one by one. */
+/** Takes every package of some folders through the registry's stages, as the plugin manager does it with one plugin at a time. */
 import { basename } from 'node:path';
 
 import type { PluginDefinition } from '@portico/sdk';
@@ -12,9 +12,9 @@ import type {
     StageFailure
 } from '../../../registry/src/index.ts';
 
-/** How far one package came. */
+/** The last stage of one package, and its failure. */
 export interface Outcome {
-    /** The plugin's name; that of its folder when its manifest could not be read. */
+    /** The plugin's name; the folder's name when the manifest could not be read. */
     readonly name: string;
     /** Null when its manifest could not be read. */
     readonly plugin: PluginPackage | null;
@@ -25,10 +25,10 @@ export interface Outcome {
 }
 
 /**
- * Answers one outcome for each package: those that can start first, in their order.
+ * Returns one outcome for each package. Packages that can start come first, in the order of their start.
  *
  * @param isEnabled - which resolved packages are imported
- * @param onOutcome - called once for each package, as soon as it is through
+ * @param onOutcome - called once for each package, as soon as its outcome is known
  */
 export async function outcomesOf(
     registry: Registry,

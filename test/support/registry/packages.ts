@@ -29,12 +29,12 @@ export function pluginPackage(
     };
 }
 
-/** Its code: a definition whose setup answers `text`. */
+/** The code of its module: a definition whose `setup` returns `text`. */
 export function pluginCode(text: string, head = ''): string {
     return `${head}import { definePlugin } from '@portico/sdk';\n\nexport default definePlugin({ setup: () => ({ say: async () => ${JSON.stringify(text)} }) });\n`;
 }
 
-/** A registry of its own data folder. */
+/** Opens a registry with a data folder of its own. */
 export async function tryRegistry(
     registryUrl: string,
     more: Partial<RegistryOptions> = {}

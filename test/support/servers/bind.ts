@@ -1,6 +1,6 @@
 /**
- * A real BIND with a zone that may be updated with a key, as nobody. BIND listens on 127.0.0.1 only, so a relay gives it port 53 of an
- * address of the loopback of its own: where name servers are looked for. The relay can also spoil what passes.
+ * A real BIND, as the user `nobody`, with a zone that can be updated with a key. BIND listens on 127.0.0.1 only. A relay listens on port 53 of
+ * another loopback address, because clients look for name servers on port 53, and can change the datagrams that pass.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -18,29 +18,29 @@ import { until } from '../until.ts';
 export interface Bind {
     readonly address: string;
     readonly zone: string;
-    /** What `credentials` of a provider of the type rfc2136 are. */
+    /** The `credentials` of a provider of the type rfc2136. */
     readonly credentials: {
         readonly nameserver: string;
         readonly keyName: string;
         readonly keySecret: string;
     };
-    /** The texts at a name, as the server itself answers. */
+    /** The TXT records of a name, as the server answers them. */
     texts(name: string): Promise<readonly string[]>;
-    /** What becomes of a datagram of the server's: another one, or null for none. */
+    /** Replaces a datagram of the server by another one, or drops it (null). */
     spoil: ((reply: Buffer, question: Buffer) => Buffer | null) | null;
-    /** How many connections over TCP there were. */
+    /** Number of TCP connections so far. */
     readonly connections: number;
     close(): Promise<void>;
 }
 
 const nobody = 65_534;
 
-/** Why it cannot be had here; undefined when it can. The port 53 takes rights. */
+/** Why it cannot be started here; undefined where it can. Port 53 needs root. */
 export const noBind = process.getuid?.() === 0 ? undefined : 'only root may start a name server on port 53';
 
 export interface BindOptions {
     readonly zone?: string;
-    /** Lines of the zone's file. */
+    /** Lines of the zone file. */
     readonly records?: string;
     readonly algorithm?: string;
     readonly policy?: string;

@@ -1,20 +1,20 @@
-/** A DNS server that answers what a test says, on the loopback. It knows questions for A and AAAA, and no caching. */
+/** A DNS server on the loopback address that gives the answers of a test. It knows questions for A and AAAA, and its answers must not be cached. */
 import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
 
 export interface NameServer {
-    /** Every question so far, as `A flip.example`. */
+    /** Every question so far, such as `A flip.example`. */
     readonly asked: string[];
-    /** Resolves a name at this server, and nowhere else. */
+    /** Resolves a name at this server only. */
     resolve(name: string): Promise<readonly string[]>;
     close(): Promise<void>;
 }
 
 const types: Readonly<Record<number, string>> = { 1: 'A', 28: 'AAAA' };
 
-/** `answer` says the IPv4 addresses of a name, each time it is asked; none: there is no such name; null: no answer at all. */
+/** Starts the server. `answer` gives the IPv4 addresses of a name at each question; an empty list means that there is no such name, null that the server does not answer. */
 export async function openNameServer(
     answer: (name: string) => readonly string[] | null
 ): Promise<NameServer> {

@@ -1,16 +1,16 @@
-/** A FastCGI responder that tells what reached it: what PHP's process manager would see. */
+/** A FastCGI responder that answers with what it received, in place of PHP's process manager. */
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 export interface TestResponder {
     readonly address: string;
-    /** How many have arrived as a whole. */
+    /** Number of complete requests so far. */
     requests(): number;
     close(): Promise<void>;
 }
 
 /**
- * Answers the request's parameters and body as JSON, with its own name as `RESPONDER`. In the query string, `status=404` makes that the
- * status, and `waitMs=500` holds the answer back.
+ * Answers the request's parameters and body as JSON, with its own name as `RESPONDER`. In the query string, `status=404` sets the status,
+ * and `waitMs=500` delays the answer.
  */
 export const startFastcgi = async (name = ''): Promise<TestResponder> => {
     const open = new Set<Socket>();

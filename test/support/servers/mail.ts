@@ -1,4 +1,4 @@
-/** A real mail server on the loopback, with or without TLS and accounts, which keeps what it is given. */
+/** A real mail server on the loopback address, with or without TLS and accounts. It keeps the messages that it receives. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 
@@ -9,7 +9,7 @@ import { selfSigned } from './self-signed.ts';
 export interface Mail {
     readonly from: string;
     readonly to: readonly string[];
-    /** Headers and body as they came. */
+    /** Headers and body as they were received. */
     readonly text: string;
     readonly secure: boolean;
     readonly user: string | null;
@@ -18,16 +18,16 @@ export interface Mail {
 export interface MailServer {
     readonly port: number;
     readonly mails: Mail[];
-    /** User names of every attempt to log in, with whether the line was encrypted. */
+    /** Every attempt to log in: the user name, and whether the connection was encrypted. */
     readonly logins: string[];
-    /** PEM; valid for 127.0.0.1. */
+    /** Certificate in PEM; valid for 127.0.0.1. */
     readonly certificate: string;
     close(): Promise<void>;
 }
 
 export interface MailServerOptions {
     readonly security: 'none' | 'starttls' | 'tls';
-    /** Name and password of the one account; null: none is asked for. */
+    /** Name and password of the only account; null: clients need none. */
     readonly account?: readonly [string, string] | null;
     /** Recipients that are refused. */
     readonly refuses?: readonly string[];
@@ -56,7 +56,7 @@ export async function openMailServer({
         ],
         onAuth({ username = '', password = '' }, session, done) {
             logins.push(`${username} ${session.secure ? 'encrypted' : 'in the clear'}`);
-            // A server that repeats what it was told.
+            // Some servers repeat the password in their error.
             if (username === account?.[0] && password === account[1]) {
                 done(null, { user: username });
             } else {
@@ -83,7 +83,7 @@ export async function openMailServer({
         }
     };
     const server = new SMTPServer(options);
-    server.on('error', () => undefined); // a client that hangs up in the middle is part of the tests
+    server.on('error', () => undefined); // tests end connections early
     server.listen(0, '127.0.0.1');
     await once(server.server, 'listening');
     return {

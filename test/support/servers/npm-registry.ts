@@ -1,4 +1,4 @@
-/** A real npm registry of one test, and a stand-in before it that can fail in every way that a network has. */
+/** A real npm registry for one test, and a proxy in front of it that can fail in every way in which networks fail. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,13 +13,13 @@ import { freePort } from '../ports.ts';
 import { packageArchive } from '../registry/archive.ts';
 
 export interface NpmRegistry {
-    /** What clients use: the stand-in. */
+    /** URL for clients: that of the proxy. */
     readonly url: string;
-    /** Where it keeps its files: `<storage>/<package>/<name>-<version>.tgz`. */
+    /** The folder of its files: `<storage>/<package>/<name>-<version>.tgz`. */
     readonly storage: string;
-    /** Paths that were asked for, since the start or the last `forget()`. */
+    /** Requested paths since the start or the last `forget()`. */
     readonly asked: string[];
-    /** Answers instead of the registry when it returns true. `pass(edit)` asks the registry and edits its JSON. */
+    /** Answers in place of the registry; it returns true when it has answered. `pass(edit)` asks the registry and edits its JSON. */
     intercept:
         | ((
               request: IncomingMessage,
@@ -27,7 +27,7 @@ export interface NpmRegistry {
               pass: (edit: (body: unknown) => unknown) => Promise<void>
           ) => boolean)
         | null;
-    /** Publishes a package; `archive` in place of what its files would give. */
+    /** Publishes a package. `archive` replaces the archive of its files. */
     publish(
         packageJson: Readonly<Record<string, unknown>> & { readonly name: string; readonly version: string },
         files?: Readonly<Record<string, string>>,

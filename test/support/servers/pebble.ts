@@ -15,13 +15,13 @@ import { selfSigned } from './self-signed.ts';
 export interface Pebble {
     /** Directory URL, through the proxy. */
     readonly directory: string;
-    /** PEM of what its own server proves itself with. */
+    /** The root certificate of its own server, in PEM. */
     readonly root: string;
-    /** PEM of what it signs with. */
+    /** The root certificate of the certificates that it issues, in PEM. */
     issuer(): Promise<string>;
-    /** Paths that were asked for, as `POST /order-plz`. */
+    /** Requests so far, such as `POST /order-plz`. */
     readonly asked: string[];
-    /** Answers in its place where it returns an answer; the path is the CA's own. */
+    /** Answers in place of the CA where it returns an answer. The path is the CA's own. */
     answer:
         | ((
               method: string,
@@ -39,12 +39,12 @@ export interface Pebble {
 }
 
 export interface PebbleOptions {
-    /** `address:port` of the name server that it asks. */
+    /** `address:port` of the name server that it uses. */
     readonly dns: string;
-    /** Percent of good nonces that it refuses. */
+    /** Percentage of valid nonces that it refuses. */
     readonly badNonces?: number;
     readonly validitySeconds?: number;
-    /** Key ids and MAC keys that accounts must be bound to. */
+    /** Key ids and MAC keys for the external binding of accounts, which is then required. */
     readonly eab?: Readonly<Record<string, string>>;
 }
 
@@ -125,7 +125,7 @@ export async function startPebble({
             response.end(JSON.stringify(own.body ?? {}));
             return;
         }
-        // Pebble makes its URLs of the host that it is asked as.
+        // Pebble takes the host of its URLs from the Host header.
         const onward = httpsRequest(
             {
                 host: '127.0.0.1',

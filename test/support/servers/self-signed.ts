@@ -1,16 +1,16 @@
-/** Self-signed certificates, made by OpenSSL. */
+/** Self-signed certificates that OpenSSL makes. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A certificate and its key, both PEM. */
+/** A certificate and its key, both in PEM. */
 export interface Pair {
     readonly certificate: string;
     readonly key: string;
 }
 
-/** Makes a pair. @param names - DNS names and IPv4 addresses @param more - more arguments of `openssl req`, which replace the ones before */
+/** Makes a pair. @param names - DNS names and IPv4 addresses @param more - more arguments of `openssl req`, which win over the usual ones */
 export function selfSigned(
     names: readonly string[],
     {

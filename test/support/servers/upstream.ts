@@ -1,4 +1,4 @@
-/** An upstream that tells what reached it. */
+/** An upstream that answers with what it received. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -16,13 +16,14 @@ export interface Received {
 export interface TestUpstream {
     /** `127.0.0.1:<port>` */
     readonly address: string;
-    /** How many requests came in. */
+    /** Number of requests so far. */
     readonly count: () => number;
     close(): Promise<void>;
 }
 
 /**
- * Answers 200 with what it received, as JSON with its name. `answer` may answer otherwise (and then returns true). WebSockets echo.
+ * Starts an upstream. It answers 200 with the request and its own name as JSON. `answer` can give another answer and then returns true.
+ * WebSockets send every message back.
  */
 export const startUpstream = async (
     name: string,
@@ -54,7 +55,7 @@ export const startUpstream = async (
     });
     const sockets = new WebSocketServer({ server });
     sockets.on('connection', (socket) => {
-        // An engine before 2.7 closes with a frame that the protocol does not allow.
+        // Caddy before 2.7 closes with a frame that the protocol forbids.
         socket.on('error', () => undefined);
         socket.on('message', (data) => socket.send(`${name}:${String(data)}`));
     });
@@ -82,5 +83,5 @@ export const startUpstream = async (
     };
 };
 
-/** What an upstream of `startUpstream` said it received. @throws Error when the answer is not one */
+/** Reads the answer of an upstream. @throws Error when it is not JSON */
 export const received = (body: string): Received => JSON.parse(body) as Received;

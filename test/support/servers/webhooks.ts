@@ -1,4 +1,4 @@
-/** A receiver of webhooks on the loopback, which verifies with code of its own and answers what a test says. */
+/** A receiver of webhooks on the loopback address. It verifies signatures with code of its own and gives the answers of a test. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -47,7 +47,7 @@ export async function openReceiver(): Promise<Receiver> {
     return receiver;
 }
 
-/** The Standard Webhooks scheme once more, from its text and on another API: whether one of the signatures holds. */
+/** Whether one of the signatures is right: a second implementation of the Standard Webhooks specification, on another crypto API. */
 export async function verifies(secret: string, { headers, body }: Received): Promise<boolean> {
     const bytes = Uint8Array.from(atob(secret.replace(/^whsec_/, '')), (char) => char.charCodeAt(0));
     const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
