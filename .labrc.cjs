@@ -10,6 +10,9 @@ module.exports = {
         // MikroORM shares these between its copies in one process: its metadata, raw fragments and registry of schemas.
         'mikro-orm-metadata',
         'Symbol(@mikro-orm/core/RawQueryFragment.references)',
-        'Symbol(@mikro-orm/core/EntitySchema.REGISTRY)'
+        'Symbol(@mikro-orm/core/EntitySchema.REGISTRY)',
+        // Zod, by which the official MCP client and server check messages, shares these in the same way.
+        '__zod_globalConfig',
+        '__zod_globalRegistry'
     ].join(',')
 };

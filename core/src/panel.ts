@@ -22,6 +22,7 @@ import type { PluginCatalogue } from './features/import-export/ports.ts';
 import { importExportRoutes } from './features/import-export/routes.ts';
 import type { ImportExport } from './features/import-export/service.ts';
 import { notificationRoutes } from './features/notifications/routes.ts';
+import { panelOrigin } from './features/settings/panel-origin.ts';
 import { settingsRoutes } from './features/settings/routes.ts';
 import { taskRoutes } from './features/tasks/routes.ts';
 import { userRoutes } from './features/users/routes.ts';
@@ -85,7 +86,11 @@ export async function createPanel({
     let gateway: Gateway;
     let catalogue: PluginCatalogue;
     let readiness: Readiness = 'starting';
-    const people = await createAccountServices(foundation, (path) => gateway.resolve(path), show);
+    const people = await createAccountServices(
+        foundation,
+        (path, method) => gateway.resolve(path, method),
+        show
+    );
     const { isRehearsal = false } = options;
     const proxy = isRehearsal
         ? createProxyServices(foundation, new AbsentEngine(), homeless)
@@ -164,6 +169,7 @@ function httpPorts(
         idempotency: new IdempotencyKeys({ db, keyring, clock }),
         clientAddress: (peer, forwardedFor) => settings.clientAddress(peer, forwardedFor),
         corsOrigins: () => settings.get('panel.corsOrigins'),
+        origin: (host) => panelOrigin(settings.get('panel.url'), host),
         log,
         checkReturns
     };

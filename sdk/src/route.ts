@@ -244,6 +244,21 @@ export interface HttpKind<P, Q, C> extends Validated<P, Q> {
      * calls in turn is recorded there. Default: read where all methods are GET, HEAD or OPTIONS, else write.
      */
     readonly effect?: 'read';
+    /**
+     * `true`: the route is a protected resource of OAuth 2.1. Clients find the panel's authorization server by its `WWW-Authenticate` (RFC 9728),
+     * a user authorizes them for some of the user's permissions, and their tokens are good below this route's path alone. The caller is then an
+     * `Actor` of the kind `token` that has these permissions and never passes `stepUp`; sessions and API tokens are accepted as before. The
+     * access must be a permission or `'authenticated'`.
+     *
+     * @example
+     * ```ts
+     * ctx.http({
+     *     methods: ['GET', 'POST', 'DELETE'], path: '/mcp', access: 'use', oauth: true,
+     *     raw: 'Model Context Protocol', maxBytes: 4 * 1024 * 1024, handler: (request, { actor }) => answer(request, actor)
+     * });
+     * ```
+     */
+    readonly oauth?: true;
     handler(
         request: globalThis.Request,
         call: Omit<Request<In<P>, In<Q>, undefined>, 'payload' | 'headers'> & C

@@ -240,10 +240,15 @@ describe('GET /api/openapi.json', () => {
             .map(nameOf)
             .sort();
         expect(open).to.equal([
+            'GET /.well-known/oauth-authorization-server',
+            'GET /.well-known/oauth-protected-resource/{path}',
             'GET /api/auth/login',
             'GET /healthz',
             'GET /readyz',
             'POST /api/auth/login',
+            'POST /api/auth/oauth/register',
+            'POST /api/auth/oauth/revoke',
+            'POST /api/auth/oauth/token',
             'POST /api/auth/refresh'
         ]);
     });

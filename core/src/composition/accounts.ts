@@ -1,5 +1,6 @@
 /** Accounts, their roles, and how they log in. */
 import { Auth } from '../features/auth/auth.ts';
+import { panelOrigin } from '../features/settings/panel-origin.ts';
 import { Accounts } from '../features/users/accounts/accounts.ts';
 import { Console } from '../features/users/console.ts';
 import { Passwords } from '../features/users/passwords/passwords.ts';
@@ -9,6 +10,7 @@ import { Users } from '../features/users/users.ts';
 import { completeStart } from '../platform/first-start.ts';
 import { loginHooks } from '../platform/hooks.ts';
 import type { Gateway } from '../server/gateway/gateway.ts';
+import { findProtectedResource } from '../server/http/route.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The services around accounts. */
@@ -22,7 +24,7 @@ export interface AccountServices {
 
 /** Builds them, and makes the first admin where there is no user. @param show - shows the password of that admin, once */
 export async function createAccountServices(
-    { config, db, clock, keyring, audit, settings, hooks, systemCall }: Foundation,
+    { config, db, clock, keyring, audit, settings, hooks, outbound, systemCall }: Foundation,
     resolve: Gateway['resolve'],
     show: (text: string) => void
 ): Promise<AccountServices> {
@@ -37,6 +39,12 @@ export async function createAccountServices(
         accounts,
         settings,
         resolve,
+        oauth: {
+            outbound,
+            resource: (path) => findProtectedResource(resolve, path),
+            permissions: () => permissions.all(),
+            origin: (host) => panelOrigin(settings.get('panel.url'), host)
+        },
         hooks: loginHooks(hooks),
         jwtSecret: config.jwtSecret
     });

@@ -14,7 +14,9 @@ export interface Caller extends Actor {
     readonly plugin: string | null;
     /** Set for a caller by mandate. The plugin that holds the mandate may call these routes alone. */
     readonly mandate?: { readonly plugin: string; readonly routes: readonly string[] };
-    /** The session proved itself (login, step-up) within `panel.stepUpMinutes`. An API token counts as fresh except where a route says otherwise. */
+    /** Set for a caller by a token of OAuth: its own requests reach this path, and what is below it, alone. */
+    readonly resource?: string;
+    /** The session proved itself (login, step-up) within `panel.stepUpMinutes`. An API token counts as fresh except where a route says otherwise; a token of OAuth never does. */
     readonly fresh: boolean;
 }
 

@@ -103,6 +103,7 @@ export interface RouteDocument extends Declared {
     readonly protocols?: readonly string[];
     readonly maxMessageBytes?: number;
     readonly raw?: string;
+    readonly oauth?: true;
     readonly answers?: Success;
     /** Schemas of the events of a stream. */
     readonly events?: Readonly<Record<string, SchemaDescription>>;

@@ -106,6 +106,7 @@ export async function openPanel(options: TestPanelOptions): Promise<OpenedPanel>
         idempotency: new IdempotencyKeys({ db, keyring, clock: milliseconds }),
         clientAddress: (peer) => peer,
         corsOrigins: () => [],
+        origin: (host) => `http://${host}`,
         log: silence,
         checkReturns: true
     };

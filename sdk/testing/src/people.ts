@@ -23,6 +23,8 @@ export type Who =
           readonly permissions?: readonly string[];
           /** Asks by an API token. */
           readonly token?: boolean;
+          /** Asks by a token of OAuth that is good below this path of the plugin alone, such as `/mcp`. It has the permissions named, and is never fresh. */
+          readonly oauth?: string;
           /** The session proved itself lately, as routes with `stepUp` want; default true. */
           readonly fresh?: boolean;
       };
@@ -56,7 +58,8 @@ export class People implements Authenticator {
             return { caller: this.anonymous, token: null };
         }
         const given = typeof who === 'string' ? { role: who, username: who } : who;
-        const { username = 'tester', role = null, token = false, fresh = true } = given;
+        const { username = 'tester', role = null, oauth, fresh = oauth === undefined } = given;
+        const token = given.token === true || oauth !== undefined;
         const id = this.#ids.get(username) ?? this.#ids.size + 1;
         this.#ids.set(username, id);
         const named = given.permissions?.map((each) =>
@@ -68,7 +71,8 @@ export class People implements Authenticator {
             role,
             fresh,
             tokenId: token ? id : null,
-            sessionId: token ? null : id
+            sessionId: token ? null : id,
+            ...(oauth === undefined ? {} : { resource: `/api/plugins/${this.#plugin}${oauth}` })
         });
         const bearer = `test-${this.#tokens.size + 1}`;
         this.#tokens.set(bearer, caller);

@@ -183,7 +183,17 @@ describe('bearer tokens', () => {
                 }
             }
         }
-        expect(open).to.equal(['get /healthz', 'get /readyz', 'get /api/auth/login', 'post /api/auth/login']);
+        expect(open).to.equal([
+            'get /healthz',
+            'get /readyz',
+            'get /api/auth/login',
+            'post /api/auth/login',
+            'get /.well-known/oauth-protected-resource/{path}',
+            'get /.well-known/oauth-authorization-server',
+            'post /api/auth/oauth/token',
+            'post /api/auth/oauth/revoke',
+            'post /api/auth/oauth/register'
+        ]);
     });
 
     it('run out', async () => {

@@ -17,8 +17,9 @@ import { Roles } from '../../../core/src/features/users/roles/roles.ts';
 import { userRoutes } from '../../../core/src/features/users/routes.ts';
 import { Users } from '../../../core/src/features/users/users.ts';
 import type { Call, Caller } from '../../../core/src/platform/call.ts';
+import { Outbound } from '../../../core/src/platform/outbound/client.ts';
 import type { AuditEntry, Recorder } from '../../../core/src/server/http/ports.ts';
-import { json, type Route, stream } from '../../../core/src/server/http/route.ts';
+import { findProtectedResource, json, type Route, stream } from '../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../core/src/server/http/server.ts';
 import { createTestPorts } from './http-ports.ts';
 import { type HandClock, handClock, openStore, type Store } from './store.ts';
@@ -145,7 +146,12 @@ export const system: Caller = {
 
 /** Opens everything. `routes` are mounted beside those of auth/ and users/. */
 export async function openEntrance(
-    options: { limits?: AuthLimits; jwtSecret?: string; routes?: Route[] } = {}
+    options: {
+        limits?: AuthLimits;
+        jwtSecret?: string;
+        routes?: Route[];
+        outbound?: Pick<Outbound, 'request'>;
+    } = {}
 ): Promise<Entrance> {
     const store = await openStore({
         entities: [...userEntities, ...authEntities] as unknown as EntitySchema[],
@@ -159,7 +165,8 @@ export async function openEntrance(
         'panel.accessTokenMinutes': 30,
         'panel.refreshTokenDays': 14,
         'panel.stepUpMinutes': 15,
-        'panel.requireTotp': false
+        'panel.requireTotp': false,
+        'panel.oauthRegistration': false
     };
     const recorded: AuditEntry[] = [];
     const refused: AuditEntry[] = [];
@@ -196,6 +203,16 @@ export async function openEntrance(
             jwtSecret: options.jwtSecret ?? null,
             settings: { get: (key: string) => settings[key] as never },
             resolve: (path) => mounted.server?.resolve(path) ?? null,
+            oauth: {
+                outbound: options.outbound ?? new Outbound({ allow: () => [], log: ports.log }),
+                resource: (path) =>
+                    findProtectedResource(
+                        (place, method) => mounted.server?.resolve(place, method) ?? null,
+                        path
+                    ),
+                permissions: () => permissions.all(),
+                origin: (host) => ports.origin(host)
+            },
             limits: { challengeNumber: 50, challengesPerMinute: 1e9, ...options.limits }
         });
         const users = new Users({ db, clock, accounts, roles, logins: auth });
@@ -244,7 +261,9 @@ export async function openEntrance(
                     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
                     ...headers
                 },
-                ...(body === undefined ? {} : { payload: JSON.stringify(body) })
+                ...(body === undefined
+                    ? {}
+                    : { payload: typeof body === 'string' ? body : JSON.stringify(body) })
             });
             const { code, message, data } =
                 answer.payload === ''

@@ -118,6 +118,7 @@ export function createTestPorts(): TestPorts {
         },
         clientAddress: (peer) => peer,
         corsOrigins: () => ['https://panel.example'],
+        origin: (host) => `http://${host}`,
         log: createLog({ level: 'info', write: (line) => lines.push(line) }),
         checkReturns: true
     };

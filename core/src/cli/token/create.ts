@@ -1,5 +1,5 @@
 /** `portico token create`: creates an API token without a login. */
-import type { ApiTokenView } from '../../features/auth/tokens/api-tokens.ts';
+import type { ApiTokenView } from '../../features/auth/tokens/api-token.ts';
 import { type Command, jsonOption } from '../command/command.ts';
 import { CommandError, RequestRefused, usageError } from '../command/command-error.ts';
 import { findUser } from '../panel/find-user.ts';

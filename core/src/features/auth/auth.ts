@@ -13,9 +13,15 @@ import { Login, type SelfView } from './login/login.ts';
 import { Pace } from './login/pace.ts';
 import { type MovedFactor, SecondFactors } from './login/second-factor.ts';
 import { type Step, Throttle } from './login/throttle.ts';
+import type { DocumentSource } from './oauth/client-document.ts';
+import { OAuthClients } from './oauth/clients.ts';
+import { Grants } from './oauth/grants.ts';
+import { OAuth, type OAuthDependencies } from './oauth/oauth.ts';
+import { OAuthTokens } from './oauth/tokens.ts';
 import { OwnAccount } from './own-account.ts';
 import type { Account, Accounts, AuthSettings, LoginHooks, ResolveRoute } from './ports.ts';
-import { ApiTokens, type ApiTokenView, type NewApiToken } from './tokens/api-tokens.ts';
+import type { ApiTokenView } from './tokens/api-token.ts';
+import { ApiTokens, type NewApiToken } from './tokens/api-tokens.ts';
 import { ConsoleTokens } from './tokens/console-tokens.ts';
 import { TokenSigner } from './tokens/jwt.ts';
 import { Mandates } from './tokens/mandates.ts';
@@ -32,6 +38,10 @@ export interface AuthDependencies {
     readonly accounts: Accounts;
     readonly settings: AuthSettings;
     readonly resolve: ResolveRoute;
+    /** What the OAuth server needs of the panel. Left out: there are no protected resources. */
+    readonly oauth?: Pick<OAuthDependencies, 'resource' | 'permissions' | 'origin'> & {
+        readonly outbound: DocumentSource;
+    };
     /** Left out: nothing hangs on the entrance. */
     readonly hooks?: LoginHooks;
     /** `PORTICO_JWT_SECRET`; null: one is kept in the data folder. */
@@ -72,9 +82,18 @@ export interface MeView extends SelfView {
     };
 }
 
+const noResources: NonNullable<AuthDependencies['oauth']> = {
+    resource: () => null,
+    permissions: () => [],
+    origin: () => 'http://localhost',
+    outbound: { request: () => Promise.reject(new TypeError('Auth was built without an outbound client')) }
+};
 const unhooked: LoginHooks = { beforeLogin: async () => true, afterLogin: () => undefined };
 const flushMs = 60_000;
 const minuteMs = 60_000;
+/** Of one network: at `/token` and `/revoke`, and for the preview of an authorization. */
+const clientRequestsPerMinute = 600;
+const registrationsPerMinute = 20;
 
 /** Authentication as the rest of the panel uses it: login, sessions, API tokens, tickets and the own account. */
 export class Auth {
@@ -84,6 +103,7 @@ export class Auth {
     readonly apiTokens: ApiTokens;
     readonly mandates: Mandates;
     readonly consoleTokens: ConsoleTokens;
+    readonly oauth: OAuth;
     readonly #in: AuthDependencies;
     readonly #sessions: Sessions;
     readonly #secondFactors: SecondFactors;
@@ -121,15 +141,25 @@ export class Auth {
             })
         });
         this.ownAccount = new OwnAccount(common);
+        const { apiTokens } = this;
+        const oauthTokens = new OAuthTokens({
+            db,
+            clock,
+            apiTokens,
+            key: keyring.derive('auth oauth tokens'),
+            refreshDays: () => dependencies.settings.get('panel.refreshTokenDays')
+        });
+        this.oauth = oauthOf(dependencies, { apiTokens, tokens: oauthTokens });
         const authenticator = new PanelAuthenticator({
             ...common,
             signer,
             tickets,
-            apiTokens: this.apiTokens,
+            apiTokens,
+            oauthTokens,
             consoleTokens: this.consoleTokens
         });
         this.authenticator = authenticator;
-        this.mandates = new Mandates({ ...dependencies, apiTokens: this.apiTokens, authenticator });
+        this.mandates = new Mandates({ ...dependencies, apiTokens, authenticator });
         this.#stopWatching = () => authenticator.stop();
         // What fails here is tried again with the next use; no request waits for it.
         this.#flushing = setInterval(() => void this.flush().catch(() => undefined), flushMs).unref();
@@ -252,6 +282,7 @@ export class Auth {
     async endAll(tx: Transaction, userId: number): Promise<void> {
         await this.#sessions.endOf(tx, userId, null);
         await this.apiTokens.endOf(tx, userId);
+        await this.oauth.clients.removeOf(tx, userId);
     }
 
     hasSecondFactor(userId: number): boolean {
@@ -317,6 +348,24 @@ export class Auth {
             current: session.id === call.actor.sessionId
         };
     }
+}
+
+/** Builds the OAuth server on the tokens. */
+function oauthOf(
+    { db, clock, recorder, accounts, settings, oauth = noResources }: AuthDependencies,
+    parts: { readonly apiTokens: ApiTokens; readonly tokens: OAuthTokens }
+): OAuth {
+    const { outbound, ...panel } = oauth;
+    const clients = new OAuthClients({ db, clock, recorder, outbound, ...parts });
+    return new OAuth({
+        ...panel,
+        recorder,
+        clients,
+        grants: new Grants({ db, clock, recorder, accounts, clients, ...parts }),
+        pace: new Pace(clock, clientRequestsPerMinute),
+        registrations: new Pace(clock, registrationsPerMinute),
+        mayRegister: () => settings.get('panel.oauthRegistration')
+    });
 }
 
 function time(at: number): string {

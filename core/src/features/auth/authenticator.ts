@@ -9,8 +9,10 @@ import { requireAccess, requireFresh } from '../../server/http/access.ts';
 import type { Authenticator, Origin } from '../../server/http/ports.ts';
 import type { Route } from '../../server/http/route.ts';
 import type { SecondFactors } from './login/second-factor.ts';
+import { isAccessToken, type OAuthTokens } from './oauth/tokens.ts';
 import type { Account, Accounts, AuthSettings } from './ports.ts';
-import { type ApiToken, type ApiTokens, tokenPrefix } from './tokens/api-tokens.ts';
+import type { ApiToken } from './tokens/api-token.ts';
+import { type ApiTokens, tokenPrefix } from './tokens/api-tokens.ts';
 import type { ConsoleTokens } from './tokens/console-tokens.ts';
 import type { TokenSigner } from './tokens/jwt.ts';
 import type { Session, Sessions } from './tokens/sessions.ts';
@@ -24,6 +26,7 @@ export interface AuthenticatorDependencies {
     readonly signer: TokenSigner;
     readonly sessions: Sessions;
     readonly apiTokens: ApiTokens;
+    readonly oauthTokens: OAuthTokens;
     readonly secondFactors: SecondFactors;
     readonly tickets: Tickets;
     readonly consoleTokens: ConsoleTokens;
@@ -90,6 +93,9 @@ export class PanelAuthenticator implements Authenticator {
     bearer(token: string, from: Origin): Caller {
         if (token.startsWith(tokenPrefix)) {
             return this.#ofToken(this.#in.apiTokens.find(token), true);
+        }
+        if (isAccessToken(token)) {
+            return this.#ofToken(this.#in.oauthTokens.holder(token), true);
         }
         if (this.#in.consoleTokens.claims(token)) {
             return this.#in.consoleTokens.take(token, from.ip);
@@ -310,7 +316,7 @@ function callerOf(account: Account, session: Session, fresh: boolean): Caller {
     };
 }
 
-/** What the owner may now, and of that only what the token was given. */
+/** What the owner may now, and of that only what the token or grant was given. A grant never counts as fresh: its client is no person. */
 function callerOfToken(account: Account, token: ApiToken): Caller {
     const { id, username, role } = account;
     const permissions = token.permissions.filter((permission) => account.allowed.has(permission));
@@ -326,7 +332,7 @@ function callerOfToken(account: Account, token: ApiToken): Caller {
         can: (permission) => allowed.has(permission),
         sessionId: null,
         plugin: null,
-        fresh: true
+        ...(token.resource === null ? { fresh: true } : { fresh: false, resource: token.resource })
     };
 }
 

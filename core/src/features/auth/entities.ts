@@ -25,7 +25,7 @@ export const SessionEntity = defineEntity({
     })
 });
 
-/** An API token, or a mandate of a plugin, whose `hash` is of no secret. A revoked one stays as a row until it would have expired, so that its bearer is told what happened. */
+/** An API token; or a mandate of a plugin or a grant to an OAuth client, whose `hash` is of no secret. A revoked one stays as a row until it would have expired, so that its bearer is told what happened. */
 export const ApiTokenEntity = defineEntity({
     name: 'ApiToken',
     tableName: 'auth_tokens',
@@ -42,7 +42,43 @@ export const ApiTokenEntity = defineEntity({
         /** The plugin that holds the mandate; null for a token. */
         plugin: p.string().nullable(),
         /** The ids of the routes that a mandate is for. */
-        routes: p.json<string[]>().nullable()
+        routes: p.json<string[]>().nullable(),
+        /** The OAuth client that holds the grant; null for a token or mandate. */
+        clientId: p.string().nullable(),
+        /** The path that the tokens of a grant are good for. */
+        resource: p.string().nullable()
+    })
+});
+
+/** An OAuth client that was registered here. */
+export const OauthClientEntity = defineEntity({
+    name: 'OAuthClient',
+    tableName: 'auth_oauth_clients',
+    properties: (p) => ({
+        id: p.string().primary(),
+        /** The only user who may authorize it; null: it registered itself, and every user may. */
+        userId: p.integer().nullable(),
+        name: p.string(),
+        redirectUris: p.json<string[]>(),
+        createdAt: p.integer()
+    })
+});
+
+/** A code, access token or refresh token of an OAuth grant, as a hash. A spent one stays, so that its second use is noticed. */
+export const OauthTokenEntity = defineEntity({
+    name: 'OAuthToken',
+    tableName: 'auth_oauth_tokens',
+    properties: (p) => ({
+        id: p.integer().primary(),
+        hash: p.string(),
+        grantId: p.integer(),
+        kind: p.string(),
+        expiresAt: p.integer(),
+        spentAt: p.integer().nullable(),
+        /** Of a code: where it was sent. */
+        redirectUri: p.string().nullable(),
+        /** Of a code: the SHA-256 of what its client must show (RFC 7636). */
+        challenge: p.string().nullable()
     })
 });
 
@@ -98,6 +134,8 @@ export const ThrottleEntity = defineEntity({
 export const authEntities = [
     SessionEntity,
     ApiTokenEntity,
+    OauthClientEntity,
+    OauthTokenEntity,
     SecondFactorEntity,
     RecoveryCodeEntity,
     SpentChallengeEntity,
@@ -178,10 +216,37 @@ class AddSpentToken extends Migration {
     }
 }
 
+/** A grant is listed and ends like a token; what its client shows is kept beside it, as hashes. */
+class AddOAuth extends Migration {
+    override up(): void {
+        this.addSql('alter table auth_tokens add column client_id text');
+        this.addSql('alter table auth_tokens add column resource text');
+        this.addSql(`create table auth_oauth_clients (
+            id text primary key not null,
+            user_id integer,
+            name text not null,
+            redirect_uris text not null,
+            created_at integer not null
+        ) without rowid`);
+        this.addSql(`create table auth_oauth_tokens (
+            id integer primary key autoincrement,
+            hash text not null unique,
+            grant_id integer not null references auth_tokens (id) on delete cascade,
+            kind text not null,
+            expires_at integer not null,
+            spent_at integer,
+            redirect_uri text,
+            challenge text
+        )`);
+        this.addSql('create index auth_oauth_tokens_grant on auth_oauth_tokens (grant_id)');
+    }
+}
+
 /** The tables of this feature, in the order in which they were added. */
 export const authMigrations: readonly MigrationObject[] = [
     { name: '0001-auth', class: CreateAuthTables },
     { name: '0002-recovery-salt', class: AddRecoverySalt },
     { name: '0003-mandates', class: AddMandates },
-    { name: '0004-spent-refresh-token', class: AddSpentToken }
+    { name: '0004-spent-refresh-token', class: AddSpentToken },
+    { name: '0005-oauth', class: AddOAuth }
 ];

@@ -45,7 +45,7 @@ export interface Accounts {
 export interface AuthSettings {
     /** Value of `panel.accessTokenMinutes` (30), `panel.refreshTokenDays` (14) or `panel.stepUpMinutes` (15). */
     get(key: 'panel.accessTokenMinutes' | 'panel.refreshTokenDays' | 'panel.stepUpMinutes'): number;
-    get(key: 'panel.requireTotp'): boolean;
+    get(key: 'panel.requireTotp' | 'panel.oauthRegistration'): boolean;
 }
 
 /** The route that a GET of this path (no query) reaches on whichever server owns it; null when there is none. */

@@ -3,6 +3,7 @@ import { joi } from '@portico/sdk';
 
 import { json, type Route } from '../../server/http/route.ts';
 import type { Auth } from './auth.ts';
+import { oauthRoutes } from './oauth/routes.ts';
 import {
     challenge,
     confirmation,
@@ -31,14 +32,15 @@ const nothing = joi.valid(null);
 /** Answers before the password is changed, and before a second factor is set up. */
 const always = ['password', 'totp'] as const;
 
-/** Every route below `/api/auth`. Those that compare a password or a code put themselves on record, failures unmerged. */
+/** Every route below `/api/auth`, and the metadata of the OAuth server. Those that compare a password or a code put themselves on record, failures unmerged. */
 export function authRoutes(auth: Auth): Route[] {
     return [
         ...entrance(auth),
         ...ownAccount(auth),
         ...secondFactor(auth),
         ...sessions(auth),
-        ...tokens(auth)
+        ...tokens(auth),
+        ...oauthRoutes(auth.oauth)
     ];
 }
 
@@ -247,7 +249,8 @@ function tokens(auth: Auth): Route[] {
             method: 'GET',
             path: '/api/auth/tokens',
             id: 'auth.tokens.list',
-            summary: "List one's API tokens, and the mandates that one gave to plugins",
+            summary:
+                "List one's API tokens, the mandates that one gave to plugins, and the grants that one gave to OAuth clients",
             returns: joi.array().items(tokenView),
             handler: ({ actor }) => apiTokens.list(actor.id ?? 0)
         }),
@@ -290,7 +293,7 @@ function tokens(auth: Auth): Route[] {
             method: 'GET',
             path: '/api/auth/tokens/{id}',
             id: 'auth.tokens.read',
-            summary: "Read one of one's API tokens or mandates",
+            summary: "Read one of one's API tokens, mandates or grants",
             validate: { params: idParams },
             returns: tokenView,
             handler: ({ actor, params }) => apiTokens.get(actor.id ?? 0, params.id)
@@ -300,7 +303,7 @@ function tokens(auth: Auth): Route[] {
             method: 'DELETE',
             path: '/api/auth/tokens/{id}',
             id: 'auth.tokens.revoke',
-            summary: "Revoke one of one's API tokens or mandates",
+            summary: "Revoke one of one's API tokens, mandates or grants",
             sessionOnly: true,
             validate: { params: idParams },
             returns: nothing,

@@ -161,21 +161,27 @@ const token = {
     createdAt: time.required(),
     expiresAt: time.allow(null).required().description('Null for a mandate that lasts until it is ended'),
     lastUsedAt: time.allow(null).required().description('To the minute'),
-    plugin: joi
-        .string()
-        .allow(null)
-        .required()
-        .description('The plugin that holds the mandate; null for a token'),
+    plugin: joi.string().allow(null).required().description('The plugin that holds the mandate; else null'),
     routes: joi
         .array()
         .items(joi.string())
         .allow(null)
         .required()
-        .description('The routes that the mandate is for; null for a token'),
+        .description('The routes that the mandate is for; else null'),
+    clientId: joi
+        .string()
+        .allow(null)
+        .required()
+        .description('The OAuth client that holds the grant; else null'),
+    resource: joi
+        .string()
+        .allow(null)
+        .required()
+        .description('The path below which the tokens of the grant are good; else null'),
     version: joi.number().integer().required()
 };
 
-/** One API token without its secret, or one mandate. */
+/** One API token without its secret, one mandate, or one grant. */
 export const tokenView = joi.object(token);
 
 /** A new API token, with its secret. */

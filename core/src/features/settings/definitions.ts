@@ -200,6 +200,13 @@ export const definitions = {
         description: 'Every account must have a second factor',
         schema: joi.boolean()
     }),
+    'panel.oauthRegistration': setting<boolean>({
+        type: 'boolean',
+        default: false,
+        description:
+            'OAuth clients may register themselves (RFC 7591). They may do nothing until a user authorizes them',
+        schema: joi.boolean()
+    }),
     'panel.stepUpMinutes': setting<number>({
         type: 'integer',
         default: 15,

@@ -11,7 +11,7 @@ import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import type { Logger } from '../../platform/log.ts';
 import { failureEnvelope, failureHeaders, failureOf } from '../http/answer/envelope.ts';
 import { liftTicket } from '../http/request/ticket.ts';
-import type { Route } from '../http/route.ts';
+import type { Route, RouteMethod } from '../http/route.ts';
 import { refuse } from '../http/routes/socket.ts';
 import type { HttpServer } from '../http/server.ts';
 import { createFront, lacksHost, listen, refusal, refusalHeaders, stopListening } from './front.ts';
@@ -179,10 +179,10 @@ export class Gateway {
         ];
     }
 
-    /** The route that a GET of this path (no query) reaches. */
-    resolve(path: string): Route | null {
+    /** The route that a request for this path (no query) reaches; by default a GET. */
+    resolve(path: string, method?: RouteMethod): Route | null {
         const slot = this.#ownerOf(path);
-        return (slot?.mount?.server ?? slot?.last ?? this.#core.server).resolve(path);
+        return (slot?.mount?.server ?? slot?.last ?? this.#core.server).resolve(path, method);
     }
 
     /** Sends a request past the network, by the same map. */

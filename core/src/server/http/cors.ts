@@ -5,8 +5,9 @@ import type { HttpPorts } from './ports.ts';
 
 const methods = 'GET, POST, PUT, DELETE';
 const requestHeaders =
-    'authorization, content-type, if-match, if-none-match, idempotency-key, last-event-id, x-request-id';
-const exposed = 'etag, link, location, retry-after, x-engine-reload, x-request-id, x-total-count';
+    'authorization, content-type, if-match, if-none-match, idempotency-key, last-event-id, mcp-protocol-version, mcp-session-id, x-request-id';
+const exposed =
+    'etag, link, location, mcp-session-id, retry-after, www-authenticate, x-engine-reload, x-request-id, x-total-count';
 
 /** Headers for a request that came from a listed origin; none otherwise. */
 export function corsHeaders(request: Request, ports: HttpPorts): Record<string, string> {

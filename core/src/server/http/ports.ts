@@ -92,6 +92,8 @@ export interface HttpPorts {
     clientAddress(peer: string, forwardedFor: string | undefined): string;
     /** Origins that may call from a browser; none by default. */
     corsOrigins(): readonly string[];
+    /** The panel's own origin for a client that sent this `Host`, as `https://panel.example`. */
+    origin(host: string | undefined): string;
     readonly log: Logger;
     /** Checks every answer against the route's `returns`; on in tests and development. */
     readonly checkReturns: boolean;

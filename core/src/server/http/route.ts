@@ -124,6 +124,7 @@ export type Route = Described &
               readonly method: '*';
               readonly raw: string;
               readonly maxBytes: number;
+              readonly oauth?: true;
               handler(
                   request: globalThis.Request,
                   call: Omit<RouteRequest, 'payload' | 'headers'>
@@ -208,7 +209,7 @@ export function download<P extends Any = undefined, Q extends Any = undefined>(
 
 /** Declares a route of a foreign protocol. */
 export function http<P extends Any = undefined, Q extends Any = undefined>(
-    route: HttpRoute<P, Q, CoreRequest> & CoreOnly
+    route: HttpRoute<P, Q, CoreRequest> & CoreOnly & { readonly audit?: false }
 ): Route {
     return {
         ...route,
@@ -220,6 +221,24 @@ export function http<P extends Any = undefined, Q extends Any = undefined>(
                 : 'write'),
         kind: 'http'
     };
+}
+
+/** A method as the router knows it. */
+export type RouteMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** Finds the protected resource at a path, whatever its methods. @param resolve - the route that a request reaches */
+export function findProtectedResource(
+    resolve: (path: string, method: RouteMethod) => Route | null,
+    path: string
+): Route | null {
+    const methods: readonly RouteMethod[] = ['post', 'get', 'put', 'patch', 'delete'];
+    const reached = methods.map((method) => resolve(path, method));
+    return reached.find((route) => route !== null && isProtectedResource(route)) ?? null;
+}
+
+/** Tells whether tokens of the panel's OAuth server are good at a route. */
+export function isProtectedResource(route: Route): boolean {
+    return route.kind === 'http' && route.oauth === true;
 }
 
 /** Tells what a route does to the world: what it declares, or else what its method means. */

@@ -18,17 +18,17 @@ import {
     type ServerInjectResponse
 } from '@hapi/hapi';
 
-import type { Caller } from '../../platform/call.ts';
 import { fail } from '../../platform/errors.ts';
+import { challengeOf } from './answer/challenge.ts';
 import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from './answer/envelope.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import { type AboutServer, assertExpressible } from './openapi/document.ts';
 import type { HttpPorts } from './ports.ts';
 import { HttpCall } from './request/http-call.ts';
+import { identify } from './request/identify.ts';
 import { maskPath, secretParams } from './request/secret-path.ts';
 import type { RequestState } from './request/state.ts';
-import { ticketOf } from './request/ticket.ts';
-import { effectOf, type Route } from './route.ts';
+import { effectOf, type Route, type RouteMethod } from './route.ts';
 import { routeKinds } from './routes/kinds.ts';
 import { upgrade } from './routes/socket.ts';
 
@@ -43,8 +43,8 @@ export interface HttpServer {
     /** A request that waits for `100 Continue`. */
     handleExpecting(request: IncomingMessage, response: ServerResponse): void;
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-    /** The route that a GET of this path (no query) reaches; null when there is none. @throws BAD_REQUEST 40000 for a path that cannot be decoded */
-    resolve(path: string): Route | null;
+    /** The route that a request for this path (no query), by default a GET, reaches; null when there is none. @throws BAD_REQUEST 40000 for a path that cannot be decoded */
+    resolve(path: string, method?: RouteMethod): Route | null;
     /** Sends a request past the network, through everything else. */
     inject(options: ServerInjectOptions): Promise<ServerInjectResponse>;
     start(): Promise<void>;
@@ -104,7 +104,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         return h.continue;
     });
     hapi.ext('onPreResponse', (request, h) => finish(request, h, ports, options.headers));
-    const declared = declare(hapi, options);
+    declare(hapi, options);
     return {
         name: options.name,
         prefix,
@@ -113,7 +113,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         handle: (request, response) => void listener.emit('request', request, response),
         handleExpecting: (request, response) => void listener.emit('checkContinue', request, response),
         upgrade: (request, socket, head) => void upgrade({ hapi, ports, request, socket, head }),
-        resolve: (path) => declared.get(match(hapi, path) ?? '') ?? null,
+        resolve: (path, method = 'get') => match(hapi, method, path),
         inject: (request) => hapi.inject(request),
         start: () => hapi.start(),
         endStreams: () => ending.abort(),
@@ -131,10 +131,11 @@ function createEnding(): AbortController {
     return ending;
 }
 
-/** The id of what a GET of this path reaches. @throws BAD_REQUEST 40000 for what is no path, which hapi takes for a mistake in the code */
-function match(hapi: Server, path: string): string | undefined {
+/** What a request with this path reaches. @throws BAD_REQUEST 40000 for what is no path, which hapi takes for a mistake in the code */
+function match(hapi: Server, method: RouteMethod, path: string): Route | null {
     try {
-        return hapi.match('get', path)?.settings.id;
+        const settings = hapi.match(method, path)?.settings;
+        return (settings?.plugins as { portico?: Route } | undefined)?.portico ?? null;
     } catch (error) {
         throw fail.BAD_REQUEST(null, { message: 'The path cannot be decoded', cause: error });
     }
@@ -170,44 +171,7 @@ function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSig
     hapi.auth.strategy('portico', 'portico');
 }
 
-async function identify(
-    request: Request,
-    route: Route,
-    ports: HttpPorts
-): Promise<{ caller: Caller; bearer: string | null }> {
-    const { authorization, 'user-agent': userAgent } = request.raw.req.headers;
-    const state = request.app as RequestState;
-    if (route.ticketed !== undefined) {
-        const { caller, data } = await route.ticketed.take(
-            String((request.params as Record<string, unknown>)[route.ticketed.param])
-        );
-        state.ticketData = data;
-        return { caller, bearer: null };
-    }
-    if (state.caller !== undefined) {
-        return { caller: state.caller, bearer: null };
-    }
-    const bearer =
-        authorization === undefined ? null : (/^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1] ?? null);
-    if (typeof route.access !== 'string') {
-        return { caller: ports.authenticator.anonymous, bearer };
-    }
-    const from = { ip: state.ip, userAgent: userAgent ?? null };
-    const ticket = state.ticket ?? ticketOf(request.raw.req);
-    if (ticket !== null && authorization === undefined && request.method === 'get') {
-        return {
-            caller: await ports.authenticator.ticket(ticket, request.raw.req.url ?? request.path, from),
-            bearer: null
-        };
-    }
-    if (bearer === null) {
-        throw fail.UNAUTHENTICATED();
-    }
-    const caller = ports.authenticator.bearer(bearer, from);
-    return { caller: caller instanceof Promise ? await caller : caller, bearer };
-}
-
-function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
+function declare(hapi: Server, options: HttpServerOptions): void {
     const ids = new Map<string, Route>();
     for (const route of options.routes) {
         check(route, ids);
@@ -254,7 +218,6 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
             }
         }
     });
-    return ids;
 }
 
 /** The id in the path, for the record of a refused call. A path that is open to everybody may hold a secret in place of an id. */
@@ -336,6 +299,7 @@ async function finish(
         answer.headers,
         common,
         failureHeaders(failure),
+        challengeOf(request, failure, ports),
         headersOf?.(routeOf(request), request.path)
     );
     await recordFailure(request, failure.code, ports);

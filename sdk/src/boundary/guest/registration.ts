@@ -63,6 +63,7 @@ const plainOptions = [
     'protocols',
     'maxMessageBytes',
     'raw',
+    'oauth',
     'ui',
     'answers'
 ] as const;
@@ -191,6 +192,14 @@ function check(kind: Kind, route: AnyRoute, methods: readonly string[], id: stri
     if (kind === 'http' && route['effect'] !== undefined && route['effect'] !== 'read') {
         wrong(
             "can declare the effect 'read' only: what a raw route does beyond that follows from its methods"
+        );
+    }
+    if (
+        route['oauth'] !== undefined &&
+        (kind !== 'http' || route['oauth'] !== true || typeof route.access !== 'string')
+    ) {
+        wrong(
+            "is a protected resource of OAuth, which only a raw route is, with oauth: true and a permission or 'authenticated' as its access"
         );
     }
     if (!idForm.test(id)) {

@@ -9,39 +9,7 @@ import type { Database, Transaction } from '../../../platform/database/database.
 import { fail, invalid } from '../../../platform/errors.ts';
 import { ApiTokenEntity } from '../entities.ts';
 import type { Accounts } from '../ports.ts';
-
-/** A token or mandate that lives, or a revoked one that would. Only `lastUsedAt` and `revokedAt` change. */
-export interface ApiToken {
-    readonly id: number;
-    readonly userId: number;
-    readonly name: string;
-    readonly hash: string;
-    readonly permissions: readonly string[];
-    readonly createdAt: number;
-    readonly expiresAt: number;
-    lastUsedAt: number | null;
-    revokedAt: number | null;
-    /** The plugin that holds the mandate; null for a token. */
-    readonly plugin: string | null;
-    /** The routes that a mandate is for; null for a token. */
-    readonly routes: readonly string[] | null;
-}
-
-/** A token as the API shows it; the token itself is shown once. */
-export interface ApiTokenView {
-    readonly id: number;
-    readonly name: string;
-    readonly permissions: readonly string[];
-    readonly createdAt: string;
-    /** Null for a mandate that lasts until it is ended. */
-    readonly expiresAt: string | null;
-    readonly lastUsedAt: string | null;
-    /** The plugin that holds the mandate; null for a token. */
-    readonly plugin: string | null;
-    /** The routes that the mandate is for; null for a token. */
-    readonly routes: readonly string[] | null;
-    readonly version: number;
-}
+import { type ApiToken, type ApiTokenRow, type ApiTokenView, tokenOf, viewOf } from './api-token.ts';
 
 /** What an API token is created from. */
 export interface NewApiToken {
@@ -51,20 +19,6 @@ export interface NewApiToken {
     readonly expiresAt?: string | null | undefined;
 }
 
-interface Row {
-    readonly id: number;
-    readonly user_id: number;
-    readonly name: string;
-    readonly hash: string;
-    readonly permissions: string;
-    readonly created_at: number;
-    readonly expires_at: number;
-    readonly last_used_at: number | null;
-    readonly revoked_at: number | null;
-    readonly plugin: string | null;
-    readonly routes: string | null;
-}
-
 /** Scanners for leaked secrets find tokens by it. */
 export const tokenPrefix = 'ptk_';
 const tokenForm = /^ptk_[\w-]{43}$/;
@@ -72,10 +26,7 @@ const usedEveryMs = 60_000;
 const defaultDays = 365;
 const rememberedMs = 30 * 24 * 3600_000;
 const mostOfOneUser = 100;
-/** When something ends that has no end: the last time that a date can name. */
-export const never = 8_640_000_000_000_000;
-
-/** API tokens: created, found by their secret, counted in use, revoked. Mandates are rows of the same table, which `Mandates` makes. */
+/** API tokens: created, found by their secret, counted in use, revoked. Mandates and grants are rows of the same table, which `Mandates` and `Grants` make. */
 export class ApiTokens {
     readonly #db: Database;
     readonly #clock: Clock;
@@ -96,20 +47,8 @@ export class ApiTokens {
         this.#db = db;
         this.#clock = clock;
         this.#accounts = accounts;
-        for (const row of db.prepare<[], Row>('select * from auth_tokens order by id').all()) {
-            const token = db.skipped.read('auth_tokens', row.id, () => ({
-                id: row.id,
-                userId: row.user_id,
-                name: row.name,
-                hash: row.hash,
-                permissions: JSON.parse(row.permissions) as string[],
-                createdAt: row.created_at,
-                expiresAt: row.expires_at,
-                lastUsedAt: row.last_used_at,
-                revokedAt: row.revoked_at,
-                plugin: row.plugin,
-                routes: row.routes === null ? null : (JSON.parse(row.routes) as string[])
-            }));
+        for (const row of db.prepare<[], ApiTokenRow>('select * from auth_tokens order by id').all()) {
+            const token = db.skipped.read('auth_tokens', row.id, () => tokenOf(row));
             // A token that cannot be read is not accepted.
             if (token !== undefined) {
                 this.#byHash.set(row.hash, token);
@@ -147,16 +86,18 @@ export class ApiTokens {
     }
 
     /**
-     * Takes an area's permissions out of every token, and ends the mandates that its plugin holds and those for its routes: what was given
-     * was given to another plugin of that name.
+     * Takes an area's permissions out of every token, and ends the mandates that its plugin holds, those for its routes, and the grants below
+     * its path: what was given was given to another plugin of that name.
      */
     async forgetArea(tx: Transaction, area: string): Promise<void> {
         await this.end(
             tx,
             [...this.#byHash.values()].filter(
-                ({ plugin, routes, revokedAt }) =>
+                ({ plugin, routes, resource, revokedAt }) =>
                     revokedAt === null &&
-                    (plugin === area || routes?.some((route) => route.startsWith(`${area}.`)) === true)
+                    (plugin === area ||
+                        routes?.some((route) => route.startsWith(`${area}.`)) === true ||
+                        resource?.startsWith(`/api/plugins/${area}/`) === true)
             )
         );
         const named = (permission: string): boolean => permission.startsWith(`${area}:`);
@@ -167,9 +108,16 @@ export class ApiTokens {
         }
     }
 
+    /** The tokens, mandates and grants of an account. A grant that has run out is not listed: its client could not use it again. */
     list(userId: number): ApiTokenView[] {
+        const now = this.#clock.now();
         return [...this.#byHash.values()]
-            .filter((token) => token.userId === userId && token.revokedAt === null)
+            .filter(
+                (token) =>
+                    token.userId === userId &&
+                    token.revokedAt === null &&
+                    (token.clientId === null || token.expiresAt > now)
+            )
             .sort((a, b) => a.id - b.id)
             .map(viewOf);
     }
@@ -206,7 +154,7 @@ export class ApiTokens {
             if (missing !== undefined) {
                 throw fail.FORBIDDEN({ permission: missing });
             }
-            const own = this.list(userId).filter(({ plugin }) => plugin === null);
+            const own = this.list(userId).filter((each) => each.plugin === null && each.clientId === null);
             if (own.some(({ name }) => name === input.name)) {
                 throw fail.CONFLICT({ field: 'name' });
             }
@@ -223,7 +171,9 @@ export class ApiTokens {
                 lastUsedAt: null,
                 revokedAt: null,
                 plugin: null,
-                routes: null
+                routes: null,
+                clientId: null,
+                resource: null
             });
             const after = viewOf(token);
             return call.complete(tx, {
@@ -244,7 +194,7 @@ export class ApiTokens {
             await this.end(tx, [token]);
             await call.complete(tx, {
                 action: 'delete',
-                resource: token.plugin === null ? 'tokens' : 'mandates',
+                resource: token.plugin !== null ? 'mandates' : token.clientId !== null ? 'grants' : 'tokens',
                 resourceId: id,
                 before: viewOf(token),
                 after: null,
@@ -289,7 +239,7 @@ export class ApiTokens {
         return token;
     }
 
-    /** Makes the row of a token or mandate; it is known once the transaction is durable. */
+    /** Makes the row of a token, mandate or grant; it is known once the transaction is durable. */
     async add(tx: Transaction, row: Omit<ApiToken, 'id'>): Promise<ApiToken> {
         await this.#prune(tx, this.#clock.now());
         const id = await tx.em.insert(ApiTokenEntity, {
@@ -302,7 +252,7 @@ export class ApiTokens {
         return token;
     }
 
-    /** Ends tokens and mandates, which are not ended yet. */
+    /** Ends tokens, mandates and grants, which are not ended yet. */
     async end(tx: Transaction, tokens: readonly ApiToken[]): Promise<void> {
         if (tokens.length === 0) {
             return;
@@ -315,6 +265,27 @@ export class ApiTokens {
                 this.#used.delete(token);
                 this.#listeners.forEach((listener) => listener(token));
             })
+        );
+    }
+
+    /** Lets a grant last longer. */
+    async extend(tx: Transaction, token: ApiToken, expiresAt: number): Promise<void> {
+        await tx.em.nativeUpdate(ApiTokenEntity, { id: token.id }, { expiresAt });
+        tx.afterCommit(() => {
+            token.expiresAt = expiresAt;
+        });
+    }
+
+    /** The grants that live, of one client or of one account. */
+    grants(of: { readonly clientId?: string; readonly userId?: number }): ApiToken[] {
+        const now = this.#clock.now();
+        return [...this.#byHash.values()].filter(
+            (token) =>
+                token.clientId !== null &&
+                token.revokedAt === null &&
+                token.expiresAt > now &&
+                (of.clientId === undefined || token.clientId === of.clientId) &&
+                (of.userId === undefined || token.userId === of.userId)
         );
     }
 
@@ -335,19 +306,4 @@ export class ApiTokens {
 
 function hashOf(secret: string): string {
     return hash('sha256', secret, 'base64url');
-}
-
-/** A token or mandate as the API shows it. */
-export function viewOf(token: ApiToken): ApiTokenView {
-    return {
-        id: token.id,
-        name: token.name,
-        permissions: token.permissions,
-        createdAt: new Date(token.createdAt).toISOString(),
-        expiresAt: token.expiresAt === never ? null : new Date(token.expiresAt).toISOString(),
-        lastUsedAt: token.lastUsedAt === null ? null : new Date(token.lastUsedAt).toISOString(),
-        plugin: token.plugin,
-        routes: token.routes,
-        version: 1
-    };
 }

@@ -8,7 +8,8 @@ import type { Call, Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
-import { type ApiToken, type ApiTokens, never, viewOf } from './api-tokens.ts';
+import { type ApiToken, never, viewOf } from './api-token.ts';
+import type { ApiTokens } from './api-tokens.ts';
 
 /** What a mandate is made of. */
 export interface NewMandate {
@@ -64,7 +65,9 @@ export class Mandates {
                 lastUsedAt: null,
                 revokedAt: null,
                 plugin,
-                routes
+                routes,
+                clientId: null,
+                resource: null
             });
             return call.complete(tx, {
                 action: 'create',

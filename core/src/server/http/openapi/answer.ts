@@ -31,7 +31,7 @@ const any = ['object', 'array', 'null'];
 
 /** @throws TypeError that says what cannot be expressed */
 export function responsesOf(route: Route, context: AnswerContext): Record<string, JsonSchema> {
-    return { ...successes(route, context), ...refusals(context) };
+    return { ...successes(route, context), ...refusals(context, route.kind === 'http') };
 }
 
 function successes(route: Route, { name, nameEvent, statuses }: AnswerContext): Record<string, JsonSchema> {
@@ -172,7 +172,8 @@ function success(route: Route, status: number, data: JsonSchema | null): JsonSch
     };
 }
 
-function refusals({ reasons, isPlugin, share }: AnswerContext): Record<string, JsonSchema> {
+/** @param isRaw - the route's own protocol may answer with the same statuses in its own form */
+function refusals({ reasons, isPlugin, share }: AnswerContext, isRaw: boolean): Record<string, JsonSchema> {
     const byStatus = Map.groupBy(reasons, (reason) => statusOf(failures.get(reason)?.code ?? 0));
     const known = [...byStatus].map(([status, some]) => {
         const own = isPlugin
@@ -187,28 +188,30 @@ function refusals({ reasons, isPlugin, share }: AnswerContext): Record<string, J
             ...some.map((reason) => ({ $ref: `#/components/schemas/${failureName(reason)}` })),
             ...own
         ];
-        const name = `Error${status}.${some.map((reason) => String((failures.get(reason)?.code ?? 0) % 100).padStart(2, '0')).join('.')}${own.length > 0 ? '.plugin' : ''}`;
+        const name = `Error${status}.${some.map((reason) => String((failures.get(reason)?.code ?? 0) % 100).padStart(2, '0')).join('.')}${own.length > 0 ? '.plugin' : ''}${isRaw ? '.raw' : ''}`;
         const response = {
-            description: some.join(', '),
+            description: `${some.join(', ')}${isRaw ? '; or what the protocol answers' : ''}`,
             headers: {
                 ...requestId,
                 ...(status === 429 ? { 'Retry-After': headerRef('RetryAfter') } : {}),
                 ...(status === 401 ? { 'WWW-Authenticate': headerRef('Authenticate') } : {})
             },
             content: {
-                'application/json': { schema: schemas.length === 1 ? schemas[0] : { anyOf: schemas } }
+                'application/json': { schema: schemas.length === 1 ? schemas[0] : { anyOf: schemas } },
+                ...(isRaw ? { '*/*': {} } : {})
             }
         };
         return [String(status), share(name, response)] as const;
     });
-    const other = isPlugin
-        ? {
-              default: share('PluginError', {
-                  description: "A failure of the plugin's own",
-                  headers: requestId,
-                  content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } }
-              })
-          }
-        : {};
+    const other =
+        isPlugin && !isRaw
+            ? {
+                  default: share('PluginError', {
+                      description: "A failure of the plugin's own",
+                      headers: requestId,
+                      content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } }
+                  })
+              }
+            : {};
     return { ...Object.fromEntries(known), ...other };
 }

@@ -30,6 +30,21 @@ const parameter = (name: string, description: string, schema: JsonSchema = strin
 });
 const header = (description: string, schema: JsonSchema = string): JsonSchema => ({ description, schema });
 
+/** The scopes are filled in with the permissions that are asked for. */
+const oauth: JsonSchema = {
+    type: 'oauth2',
+    description:
+        'An access token of a client that a user authorized (OAuth 2.1 with PKCE), good below one path alone. The scopes are permissions',
+    flows: {
+        authorizationCode: {
+            authorizationUrl: '/oauth/authorize',
+            tokenUrl: '/api/auth/oauth/token',
+            refreshUrl: '/api/auth/oauth/token',
+            scopes: {}
+        }
+    }
+};
+
 /** The components that are always there. */
 export function sharedComponents(): Record<string, Record<string, JsonSchema>> {
     return {
@@ -90,6 +105,7 @@ export function sharedComponents(): Record<string, Record<string, JsonSchema>> {
                 description:
                     "A session's token, or an API token. The roles listed with it are the permission that is needed"
             },
+            oauth,
             ticket: {
                 type: 'apiKey',
                 in: 'query',

@@ -181,7 +181,28 @@ function build(servers: readonly DescribedServer[], version: string): OpenApiDoc
         security: [{ bearer: [] }],
         tags: tags.map((name) => ({ name, ...describeTag(name, servers) })),
         paths,
-        components: withoutUnused(components, paths)
+        components: withoutUnused(withScopes(components, paths), paths)
+    };
+}
+
+/** Lists the permissions that the protected resources ask for as scopes of OAuth. */
+function withScopes(components: Components, paths: OpenApiDocument['paths']): Components {
+    const schemes = components['securitySchemes'] ?? {};
+    const oauth = schemes['oauth'] as
+        { readonly flows: { readonly authorizationCode: JsonSchema } } | undefined;
+    if (oauth === undefined) {
+        return components;
+    }
+    const names = Object.values(paths)
+        .flatMap((item) => Object.values(item))
+        .flatMap(({ security }) =>
+            security.flatMap((scheme) => (scheme['oauth'] as string[] | undefined) ?? [])
+        );
+    const scopes = Object.fromEntries(names.map((name) => [name, `The permission ${name}`]));
+    const authorizationCode = { ...oauth.flows.authorizationCode, scopes };
+    return {
+        ...components,
+        securitySchemes: { ...schemes, oauth: { ...oauth, flows: { authorizationCode } } }
     };
 }
 

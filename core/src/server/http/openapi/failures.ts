@@ -43,6 +43,10 @@ const details: Readonly<
                     required: ['path', 'message'],
                     additionalProperties: false
                 }
+            },
+            redirect: {
+                type: 'string',
+                description: 'Of an authorization: where the browser takes the error to the client'
             }
         },
         required: ['errors']

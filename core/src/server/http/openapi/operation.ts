@@ -1,6 +1,6 @@
 /** One route as OpenAPI's operations: one, or one for each method of the raw door. */
 import type { JsonSchema } from '../json-schema/description.ts';
-import { effectOf, type Route } from '../route.ts';
+import { effectOf, isProtectedResource, type Route } from '../route.ts';
 import { type AnswerContext, responsesOf } from './answer.ts';
 import { reasonsOf } from './failures.ts';
 import { bodyOf, parametersOf } from './input.ts';
@@ -73,6 +73,9 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
                 ? []
                 : [
                       { bearer: access === 'authenticated' ? [] : [access] },
+                      ...(isProtectedResource(route)
+                          ? [{ oauth: access === 'authenticated' ? [] : [access] }]
+                          : []),
                       ...(route.method === 'GET' || route.kind === 'http' ? [{ ticket: [] }] : [])
                   ],
         ...(typeof access === 'string' ? { 'x-permission': access } : { 'x-public': access.public }),

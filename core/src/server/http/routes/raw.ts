@@ -51,7 +51,7 @@ export async function answerHttp(
             : {})
     });
     const answer = await route.handler(asked, call);
-    if (effectOf(route) !== 'read' && hasBody && !call.completed) {
+    if (effectOf(route) !== 'read' && route.audit !== false && hasBody && !call.completed) {
         await ports.recorder.recordAlone(call.entry(answer.status, 0));
     }
     const body = answer.body === null ? null : Readable.fromWeb(answer.body as WebStream);
