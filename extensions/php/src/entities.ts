@@ -43,6 +43,8 @@ export const SiteEntity = defineEntity({
         account: p.string(),
         /** Stands in the account's comment, and so proves that this package made it. */
         token: p.string(),
+        /** JSON object, see `sites/database.ts`; null without a database. */
+        database: p.text().nullable(),
         /** Absolute. */
         folder: p.string(),
         /** Absolute: the folder of the settings when the site was made. */
@@ -98,7 +100,7 @@ export const migrations: readonly Migration[] = [
             `create table php_sites (id integer primary key autoincrement, version integer not null, phase text not null, name text not null unique, domain text not null,
             aliases text not null, "release" text not null, root text not null, template text not null, ssl integer not null, ssl_mode text not null,
             extra_paths text not null, env text not null, env_names text not null, settings text not null, pool text not null, account text not null unique,
-            token text not null, folder text not null, run_folder text not null, folder_made integer not null, host_id integer, slot integer not null,
+            token text not null, database text, folder text not null, run_folder text not null, folder_made integer not null, host_id integer, slot integer not null,
             revision integer not null, message text, created_at integer not null)`,
             `create table php_switches (site_id integer primary key, state text not null, "from" text not null, "to" text not null, percent integer not null,
             observe_seconds integer not null, max_errors integer not null, path text not null, requests integer not null, errors integer not null,

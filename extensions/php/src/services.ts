@@ -2,6 +2,7 @@
 import { Configurations } from './config/configurations.ts';
 import { Masters } from './fpm/masters.ts';
 import type { Machine } from './machine.ts';
+import { FileOwners } from './sandbox/owner.ts';
 import type { Ctx } from './settings.ts';
 import { Accounts } from './sites/accounts.ts';
 import { Changes } from './sites/changes.ts';
@@ -10,6 +11,9 @@ import { Folders } from './sites/folders.ts';
 import { SiteHosts } from './sites/hosts.ts';
 import { Locks } from './sites/locks.ts';
 import { Store } from './sites/store.ts';
+import { Switches } from './switching/switches.ts';
+import { Tools } from './tools/tools.ts';
+import { Packages } from './versions/packages.ts';
 import { Releases } from './versions/releases.ts';
 
 /** What the routes ask. */
@@ -25,6 +29,10 @@ export interface Services {
     readonly hosts: SiteHosts;
     readonly creation: Creation;
     readonly changes: Changes;
+    readonly switches: Switches;
+    readonly owners: FileOwners;
+    readonly tools: Tools;
+    readonly packages: Packages;
 }
 
 /** Makes the services and connects them. */
@@ -37,5 +45,14 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const masters = new Masters(ctx);
     const hosts = new SiteHosts(ctx);
     const parts = { ctx, machine, store, releases, accounts, folders, configurations, masters, hosts };
-    return { ...parts, locks: new Locks(), creation: new Creation(parts), changes: new Changes(parts) };
+    return {
+        ...parts,
+        locks: new Locks(),
+        creation: new Creation(parts),
+        changes: new Changes(parts),
+        switches: new Switches(parts),
+        owners: new FileOwners(ctx, accounts, folders),
+        tools: new Tools(ctx, releases, configurations),
+        packages: new Packages(ctx, releases)
+    };
 }

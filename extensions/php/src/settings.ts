@@ -1,5 +1,7 @@
 /** What an admin sets. */
-import { type Context, joi, type Value } from '@portico/sdk';
+import { type Context, joi, type Remote, type Value } from '@portico/sdk';
+
+import type { DatabaseContract } from './sites/database.ts';
 
 const folder = (longest: number) =>
     joi
@@ -35,4 +37,7 @@ export const settings = joi.object({
 });
 
 /** The context of this plugin. */
-export type Ctx = Context<Value<typeof settings>>;
+export type Ctx = Context<
+    Value<typeof settings>,
+    { readonly database: Remote<DatabaseContract> | undefined }
+>;

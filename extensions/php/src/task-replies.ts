@@ -12,6 +12,8 @@ export interface TaskDescription {
     readonly access: string;
     readonly actor: Actor;
     readonly resource: string;
+    /** Only one task at a time has this key. */
+    readonly key?: string;
     /** Ends the lock that the work holds. */
     readonly lock?: Disposable;
 }

@@ -1,10 +1,11 @@
-import { statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
 import { hasAccount, PhpRig, withoutPhp } from './rig.ts';
 
 export const lab = Lab.script();
@@ -53,4 +54,116 @@ describe('A site of PHP', { timeout: limitMs }, () => {
         expect(hasAccount(site.user)).to.be.false();
         expect((await rig.get('/sites')).data).to.equal([]);
     });
+
+    real('is taken back whole when its making fails', async () => {
+        const name = rig.name('failed');
+        const taken = await rig.create('taken');
+        const task = await rig.finish(await rig.post('/sites', { name, domain: 'taken.test' }));
+        expect([task.state, task.error.code]).to.equal(['failed', 40900]);
+        expect(hasAccount(`php-${name}`)).to.be.false();
+        expect(existsSync(join(rig.top, 'www', name))).to.be.false();
+        expect(existsSync(join(rig.top, 'run', String(taken + 1)))).to.be.false();
+        expect((await rig.get('/sites')).data.length).to.equal(1);
+        mkdirSync(join(rig.top, 'www', rig.name('mine')));
+        expect((await rig.post('/sites', { name: rig.name('mine'), domain: 'mine.test' })).code).to.equal(
+            40900
+        );
+        expect(existsSync(join(rig.top, 'www', rig.name('mine')))).to.be.true();
+        await rig.delete(`/sites/${taken}?deleteFiles=true`);
+    });
+
+    real(
+        'takes directives and workers that PHP accepts, and no others, without a failed request',
+        async () => {
+            const id = await rig.create('set');
+            rig.write(
+                'set',
+                'public/index.php',
+                `<?php echo ini_get('memory_limit'), ' ', ini_get('date.timezone');`
+            );
+            const set = await rig.put(`/sites/${id}/settings`, {
+                values: { memory_limit: '300m', 'date.timezone': 'Europe/Berlin' }
+            });
+            expect(set.data[0], set.text).to.equal({ name: 'memory_limit', value: '300M', default: '128M' });
+            expect((await rig.page('set.test')).text).to.equal('300M Europe/Berlin');
+            const back = await rig.put(`/sites/${id}/settings`, { values: { memory_limit: null } });
+            expect(back.data[0].value).to.equal('128M');
+            expect((await rig.post(`/sites/${id}/check`, { pool: { maxChildren: 7 } })).data).to.include({
+                ok: true
+            });
+
+            let running = true;
+            const statuses: number[] = [];
+            const ask = async (): Promise<void> => {
+                while (running) {
+                    statuses.push((await rig.page('set.test')).status);
+                }
+            };
+            const clients = [ask(), ask(), ask(), ask()];
+            for (let round = 0; round < 20; round += 1) {
+                expect((await rig.post(`/sites/${id}/reload`)).status).to.equal(200);
+            }
+            const pool = await rig.put(`/sites/${id}/pool`, {
+                mode: 'dynamic',
+                maxChildren: 8,
+                slowSeconds: 1
+            });
+            expect(pool.data, pool.text).to.include({ mode: 'dynamic', maxChildren: 8, maxRequests: 500 });
+            running = false;
+            await Promise.all(clients);
+            expect([statuses.length > 20, [...new Set(statuses)]]).to.equal([true, [200]]);
+            const size = await rig.post(`/sites/${id}/pool/auto-size`);
+            expect(Number(size.data.pool.maxChildren)).to.be.above(1);
+            expect(Number(size.data.reasons.length)).to.be.above(2);
+        }
+    );
+
+    real(
+        'tells of its workers, OPcache and logs, is back after a kill, and stops when it is told to',
+        async () => {
+            const [{ id }] = (await rig.get('/sites')).data;
+            rig.write('set', 'public/slow.php', '<?php error_log("a word"); usleep(1400000); echo "slow";');
+            expect((await rig.page('set.test', '/slow.php')).text).to.equal('slow');
+            const { data: status } = await rig.get(`/sites/${id}/status`);
+            expect(Number(status.total)).to.be.above(0);
+            expect(Number(status.memoryBytes)).to.be.above(1_000_000);
+            expect(status.opcache.enabled).to.be.true();
+            expect(Number(status.opcache.scripts)).to.be.above(0);
+            expect((await rig.post(`/sites/${id}/opcache/reset`)).status).to.equal(200);
+            expect((await rig.get(`/sites/${id}/logs?lines=50`)).text).to.contain('a word');
+            expect(
+                (await rig.get(`/sites/${id}/logs?log=access&lines=1`)).text.match(/event: line/g)?.length
+            ).to.equal(1);
+            expect((await rig.get(`/sites/${id}/logs?log=slow`)).text).to.contain('slow.php');
+
+            const { pid } = (await rig.get(`/sites/${id}`)).data;
+            process.kill(pid, 'SIGKILL');
+            const from = performance.now();
+            await until(
+                async () =>
+                    (await rig.page('set.test')).status === 200 &&
+                    (await rig.get(`/sites/${id}`)).data.pid !== pid
+            );
+            expect(performance.now() - from).to.be.below(5_000);
+            expect((await rig.post(`/sites/${id}/stop`)).data.state).to.equal('stopped');
+            expect((await rig.get(`/sites/${id}/status`)).code).to.equal(50351);
+            expect((await rig.post(`/sites/${id}/reload`)).code).to.equal(50351);
+            expect((await rig.page('set.test')).status).to.be.above(499);
+            await rig.panel.client.put('/api/plugins/php', { enabled: false });
+            await rig.panel.client.put('/api/plugins/php', { enabled: true });
+            expect((await rig.get(`/sites/${id}`)).data.state).to.equal('stopped');
+            expect((await rig.post(`/sites/${id}/start`)).data.state).to.equal('running');
+            await rig.panel.client.put('/api/plugins/php', { enabled: false });
+            expect((await rig.page('set.test')).status).to.equal(200);
+            await rig.panel.client.put('/api/plugins/php', { enabled: true });
+
+            const { user, folder } = (await rig.get(`/sites/${id}`)).data;
+            expect((await rig.delete(`/sites/${id}`)).status).to.equal(200);
+            expect([hasAccount(user), existsSync(folder), statSync(join(folder, 'private')).uid]).to.equal([
+                false,
+                true,
+                0
+            ]);
+        }
+    );
 });

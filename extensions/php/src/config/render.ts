@@ -94,7 +94,7 @@ function poolSection(input: ConfigInput): string {
         request_slowlog_timeout: pool.slowSeconds === null ? undefined : `${pool.slowSeconds}s`,
         slowlog: pool.slowSeconds === null ? undefined : quoted(`${folder}/logs/${logName('slow', slot)}`),
         'access.log': quoted(`${folder}/logs/${logName('access', slot)}`),
-        'access.format': `"%t %m %r %s %{milliseconds}dms %{kilobytes}MkB"`,
+        'access.format': '"%t %s %{milliseconds}dms %{kilobytes}MkB %m %r"',
         catch_workers_output: 'yes',
         'security.limit_extensions': '.php',
         clear_env: 'yes'

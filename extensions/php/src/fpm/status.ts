@@ -67,12 +67,29 @@ export async function resetOpcache(ctx: Ctx, site: Site, slot: number): Promise<
     return reset;
 }
 
+/** What a script of the site could do, tried by a script in its PHP-FPM. */
+export interface ScriptAttempts {
+    /** Paths outside of the site's folder that it could see. */
+    readonly outside: readonly string[];
+    /** Functions that start programs and that are there. */
+    readonly programs: readonly string[];
+    /** It made a link that leads out. */
+    readonly linked: boolean;
+    /** It wrote into the served folder. */
+    readonly written: boolean;
+}
+
+/** Lets a script try the walls of PHP. @throws Error when no worker answers */
+export async function tryWalls(ctx: Ctx, site: Site, slot: number): Promise<ScriptAttempts> {
+    return JSON.parse(await askPanelScript(ctx, site, slot, 'sandbox')) as ScriptAttempts;
+}
+
 async function askPanelScript(ctx: Ctx, site: Site, slot: number, action: string): Promise<string> {
     const script = `${configFolder(site, slot)}/panel.php`;
     const { status, body } = await askFastCgi(ctx, socketPath(site, slot), {
         script,
         path: '/panel.php',
-        params: { PORTICO_ACTION: action },
+        params: { PORTICO_ACTION: action, PORTICO_ROOT: `${site.folder}/${site.root}` },
         timeoutMs: statusMs
     });
     if (status !== 200) {

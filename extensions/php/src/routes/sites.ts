@@ -1,10 +1,11 @@
 /** Routes that list, make, change and remove sites. */
-import { errors, joi, reply, taskSchema } from '@portico/sdk';
+import { joi, reply, taskSchema } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { newSiteSchema, siteChangeSchema, siteSchema } from '../sites/input.ts';
 import { siteView } from '../sites/views.ts';
+import type { SwitchInput } from '../switching/switches.ts';
 import { acceptTask } from '../task-replies.ts';
 import { checkVersion, nothing, siteParams, withSite } from './params.ts';
 
@@ -76,8 +77,8 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
                     resource: site.name,
                     lock: locks.take(site.id, 'creation')
                 },
-                async ({ signal, log }) => {
-                    const { id, hostId } = await creation.finish(site, signal, log);
+                async (run) => {
+                    const { id, hostId } = await creation.finish(site, run);
                     return { siteId: id, hostId };
                 }
             );
@@ -86,7 +87,7 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
 }
 
 function registerChange(ctx: Ctx, services: Services): void {
-    const { changes, locks, masters } = services;
+    const { changes, locks, masters, releases, switches } = services;
     ctx.route({
         method: 'PUT',
         path: '/sites/{id}',
@@ -106,15 +107,22 @@ function registerChange(ctx: Ctx, services: Services): void {
                 const { version, release, ...input } = request.payload;
                 checkVersion(site, request, version);
                 request.audit({ resourceId: site.id });
-                if (release !== undefined && release !== site.release) {
-                    throw errors.invalid([
-                        { path: 'release', message: 'Another release is begun by a switch' }
-                    ]);
+                if (release !== undefined) {
+                    await releases.get(release);
                 }
-                const changed = await changes.update(site, input);
+                const updated = await changes.update(site, input);
+                const changed =
+                    release === undefined || release === site.release
+                        ? updated
+                        : await switches.run(updated, atOnce(release), request.signal, () => undefined);
                 return siteView(changed, await masters.all(), locks);
             })
     });
+}
+
+/** A switch that tries the new release by one request, and does not observe it. */
+function atOnce(release: string): SwitchInput {
+    return { release, percent: 0, observeSeconds: 0, maxErrors: 0, path: '/' };
 }
 
 function registerRemoval(ctx: Ctx, services: Services): void {

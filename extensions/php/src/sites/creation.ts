@@ -1,7 +1,7 @@
 /** Making sites and taking them away. Both can be cut at any moment: what is half done is taken back whole at the next start. */
 import { randomBytes } from 'node:crypto';
 
-import { errors, isFailure } from '@portico/sdk';
+import { type Actor, errors, isFailure, type TaskRun } from '@portico/sdk';
 
 import type { Configurations } from '../config/configurations.ts';
 import { usualPool } from '../config/pool.ts';
@@ -12,6 +12,7 @@ import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 import type { Release, Releases } from '../versions/releases.ts';
 import type { Account, Accounts } from './accounts.ts';
+import { provision, requireDatabases, takeBackDatabase } from './database.ts';
 import { type Folders, split } from './folders.ts';
 import type { SiteHosts } from './hosts.ts';
 import { changedEnv, type EnvInput } from './input.ts';
@@ -32,7 +33,11 @@ export interface NewSite {
     readonly sslMode?: SslMode | undefined;
     readonly extraPaths?: readonly string[] | undefined;
     readonly env?: EnvInput | undefined;
+    readonly database?: { readonly serverId: number; readonly name?: string | undefined } | undefined;
 }
+
+/** The task in which a site is made. */
+export type CreationRun = Pick<TaskRun, 'signal' | 'log' | 'actor'>;
 
 /** What creation needs. */
 export interface CreationParts {
@@ -62,7 +67,7 @@ export class Creation {
      */
     async begin(input: NewSite): Promise<Site> {
         const { ctx, machine, store, releases, accounts, folders } = this.#parts;
-        const { name, domain, aliases = [], extraPaths = [], root = 'public', template } = input;
+        const { name, domain, aliases = [], extraPaths = [], root = 'public', template, database } = input;
         if (!machine.isRoot()) {
             throw pluginErrors.NOT_ROOT();
         }
@@ -70,6 +75,9 @@ export class Creation {
         const { sitesFolder, runFolder } = ctx.settings;
         const [account, folder] = [`php-${name}`, `${sitesFolder}/${name}`];
         checkRoot(root);
+        if (database !== undefined) {
+            requireDatabases(ctx);
+        }
         const env = changedEnv({}, input.env ?? {});
         await checkExtraPaths(ctx, extraPaths, await store.all());
         if ((await accounts.find(account)) !== null || !(await folders.isFree(folder))) {
@@ -92,6 +100,14 @@ export class Creation {
             pool: JSON.stringify(usualPool),
             account,
             token: randomBytes(16).toString('hex'),
+            database:
+                database === undefined
+                    ? null
+                    : JSON.stringify({
+                          serverId: database.serverId,
+                          name: database.name ?? name.replaceAll('-', '_'),
+                          account: null
+                      }),
             folder,
             runFolder,
             folderMade: true,
@@ -104,13 +120,16 @@ export class Creation {
     }
 
     /** Makes a site that was begun; one that fails is taken back whole. */
-    async finish(site: Site, signal: AbortSignal, log: (line: string) => void): Promise<Site> {
+    async finish(begun: Site, { signal, log, actor }: CreationRun): Promise<Site> {
+        let site = begun;
         try {
+            site = await this.#provision(begun, actor, log);
             return await this.#make(site, signal, log);
         } catch (error) {
             log(`Taken back, because: ${error instanceof Error ? error.message : String(error)}`);
             // A folder that was there before is another's.
             const isForeign = isFailure(error) && error.code === errors.conflict('').code;
+            await this.#takeBackDatabase(site, error, actor);
             await this.takeBack(isForeign ? { ...site, folderMade: await this.#isOwnFolder(site) } : site);
             throw error;
         }
@@ -140,6 +159,35 @@ export class Creation {
         }
         await accounts.remove(site.account, site.token);
         await store.remove(site.id);
+    }
+
+    /** Makes the database of a site, and puts what its scripts need into its environment. */
+    async #provision(site: Site, actor: Actor | null, log: (line: string) => void): Promise<Site> {
+        const { configurations, ctx, store } = this.#parts;
+        if (site.database === null) {
+            return site;
+        }
+        log(`Database ${site.database.name}`);
+        const { database, env } = await provision(ctx, site.database, actor);
+        try {
+            const all = { ...(await configurations.environment(site)), ...env };
+            return await store.change(site.id, {
+                database: JSON.stringify(database),
+                env: await sealed(ctx, all),
+                envNames: JSON.stringify(Object.keys(all))
+            });
+        } catch (error) {
+            await takeBackDatabase(ctx, site.name, database, actor);
+            throw error;
+        }
+    }
+
+    /** One that could not be made in the first place is another's, or is not there. */
+    async #takeBackDatabase({ name, database }: Site, error: unknown, actor: Actor | null): Promise<void> {
+        const isUnmade = database?.account === null && isFailure(error);
+        if (database !== null && !isUnmade) {
+            await takeBackDatabase(this.#parts.ctx, name, database, actor);
+        }
     }
 
     async #make(site: Site, signal: AbortSignal, log: (line: string) => void): Promise<Site> {

@@ -8,8 +8,8 @@ const refusedNames =
     /^(?:PATH|HOME|USER|SHELL|LANG|NODE_OPTIONS|PHP_INI_SCAN_DIR|PHPRC|FPM_.*|LD_.*|PORTICO_.*)$/;
 const variable = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const hostName = /^(?:\*\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
-/** PHP-FPM takes no empty value, and reads one that begins with `$` as the name of a variable of its own. */
-const value = /^(?!\$)[^\0]{0,32768}$/;
+/** PHP-FPM takes no empty value and none of several lines, and reads one that begins with `$` as the name of a variable of its own. */
+const value = /^(?!\$)[^\0\r\n]{1,32768}$/;
 
 /** A release, such as `8.2`. */
 export const releaseSchema = () =>
@@ -87,7 +87,27 @@ export const newSiteSchema = joi.object({
     template: joi
         .choice({ empty: 'Nothing', php: 'A page that says that PHP runs' })
         .default('empty')
-        .label('Begin with')
+        .label('Begin with'),
+    database: joi
+        .object({
+            serverId: joi
+                .number()
+                .integer()
+                .min(1)
+                .required()
+                .label('Server')
+                .meta({ ui: { ref: 'database.servers' } }),
+            name: joi
+                .string()
+                .pattern(/^[a-z][a-z0-9_]{0,47}$/)
+                .label('Name')
+                .description('Default: that of the site')
+        })
+        .label('Database')
+        .description(
+            'Made beside the site by the plugin `database`; its password goes to the environment of the site'
+        )
+        .meta({ ui: { advanced: true } })
 });
 
 /** Fields of an answer that a change may send back, and that change nothing. */
@@ -102,6 +122,7 @@ const shownOnly = [
     'folder',
     'socket',
     'hostId',
+    'databaseName',
     'pid'
 ] as const;
 
@@ -258,6 +279,10 @@ export const siteSchema = joi.object({
         .readOnly(joi.number().integer())
         .label('Host')
         .meta({ ui: { column: false, ref: 'hosts.list' } }),
+    databaseName: joi
+        .readOnly(joi.string())
+        .label('Database')
+        .meta({ ui: { column: false } }),
     pid: joi
         .readOnly(joi.number().integer())
         .label('Process')

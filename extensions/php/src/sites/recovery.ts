@@ -2,9 +2,11 @@
 import type { Configurations } from '../config/configurations.ts';
 import type { Masters } from '../fpm/masters.ts';
 import type { Ctx } from '../settings.ts';
+import type { Switches } from '../switching/switches.ts';
 import type { Releases } from '../versions/releases.ts';
 import type { Accounts } from './accounts.ts';
 import type { Creation } from './creation.ts';
+import { takeBackDatabase } from './database.ts';
 import type { Site } from './site.ts';
 import type { Store } from './store.ts';
 
@@ -17,6 +19,7 @@ export interface RecoveryParts {
     readonly configurations: Configurations;
     readonly masters: Masters;
     readonly creation: Creation;
+    readonly switches: Switches;
 }
 
 const atOnce = 8;
@@ -38,15 +41,19 @@ export async function recoverSites(parts: RecoveryParts): Promise<void> {
 
 async function recover(
     site: Site,
-    { ctx, accounts, configurations, creation, masters, releases }: RecoveryParts
+    { ctx, accounts, configurations, creation, masters, releases, switches }: RecoveryParts
 ) {
     if (site.phase !== 'ready') {
         ctx.log.warn(
             `The site ${site.name} was being ${site.phase === 'creating' ? 'made' : 'removed'}: it is taken away`
         );
+        if (site.phase === 'creating' && site.database !== null) {
+            await takeBackDatabase(ctx, site.name, site.database, null);
+        }
         await creation.takeBack(site);
         return;
     }
+    await switches.recover(site);
     const { slot, revision } = site;
     const account = await accounts.own(site.account, site.token);
     const release = await releases.get(site.release);

@@ -4,25 +4,31 @@ import { createHash } from 'node:crypto';
 import type { DirectiveValues } from '../config/directives.ts';
 import { type Pool, usualPool } from '../config/pool.ts';
 import type { SiteRow } from '../entities.ts';
+import type { SiteDatabase } from './database.ts';
 
 /** A site. */
-export interface Site extends Omit<SiteRow, 'aliases' | 'extraPaths' | 'settings' | 'pool' | 'envNames'> {
+export interface Site extends Omit<
+    SiteRow,
+    'aliases' | 'extraPaths' | 'settings' | 'pool' | 'envNames' | 'database'
+> {
     readonly aliases: readonly string[];
     readonly extraPaths: readonly string[];
     readonly envNames: readonly string[];
     readonly values: DirectiveValues;
     readonly pool: Pool;
+    readonly database: SiteDatabase | null;
 }
 
 /** Reads the texts of a row. */
 export function siteOf(row: SiteRow): Site {
-    const { aliases, extraPaths, envNames, settings, pool, ...rest } = row;
+    const { aliases, extraPaths, envNames, settings, pool, database, ...rest } = row;
     return {
         ...rest,
         aliases: JSON.parse(aliases) as readonly string[],
         extraPaths: JSON.parse(extraPaths) as readonly string[],
         envNames: JSON.parse(envNames) as readonly string[],
         values: JSON.parse(settings) as DirectiveValues,
+        database: database === null ? null : (JSON.parse(database) as SiteDatabase),
         pool: { ...usualPool, ...(JSON.parse(pool) as Partial<Pool>) }
     };
 }

@@ -36,6 +36,7 @@ export function siteView(site: Site, services: ReadonlyMap<string, ServiceInfo>,
         folder: site.folder,
         socket: socketPath(site, site.slot),
         ...(site.hostId === null ? {} : { hostId: site.hostId }),
+        ...(site.database === null ? {} : { databaseName: site.database.name }),
         ...(info?.pid === null || info === undefined ? {} : { pid: info.pid })
     };
 }

@@ -3,6 +3,7 @@ import { errors } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
+import { programFolders } from './programs.ts';
 
 /** A release that can serve sites. */
 export interface Release {
@@ -16,8 +17,6 @@ export interface Release {
     readonly cli: string | null;
 }
 
-/** The folders that programs are looked for in, as the panel does. */
-const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 const form = /^php-fpm(\d{1,2}\.\d{1,2})$/;
 const askSeconds = 5;
 
@@ -86,7 +85,7 @@ export class Releases {
     /** Names of programs with a stamp that changes when the file does. The first folder that has a name counts. */
     async #programs(): Promise<ReadonlyMap<string, string>> {
         const programs = new Map<string, string>();
-        for (const folder of folders) {
+        for (const folder of programFolders) {
             const entries = await this.#ctx
                 .files(folder)
                 .list('')
