@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -15,7 +15,10 @@ const { after, before, describe, it } = lab;
 
 const limitMs = 60_000;
 const code = pluginModule(`
-    ctx.onStart(() => ctx.services.put('web', { file: 'sleep', args: ['600'] }));
+    ctx.onStart(async () => {
+        await ctx.services.put('web', { file: 'sleep', args: ['600'] });
+        await ctx.services.start('web');
+    });
 `);
 const capabilities = { exec: ['sleep'], services: true };
 
@@ -26,16 +29,29 @@ let rig: ServicesRig;
 const detail = async () => (await panel.client.get('/api/plugins/keeps')).data;
 const put = (body: object) => panel.client.put('/api/plugins/keeps', body);
 
+/** Puts the plugin into the panel's folder of plugins, in the place of what is there, as a package of another name; null: nothing. */
+async function place(name: string | null): Promise<void> {
+    const extensions = join(panel.config.dataDir, 'extensions');
+    rmSync(extensions, { recursive: true, force: true });
+    mkdirSync(extensions, { recursive: true });
+    if (name !== null) {
+        const written = folder.write('keeps', code, {
+            manifest: { capabilities },
+            package: `@acme/${name}`,
+            folder: name
+        });
+        cpSync(written, join(extensions, name), { recursive: true });
+    }
+    await panel.restart();
+    await panel.panel.settled();
+}
+
 describe('GET /api/plugins/{name} with services', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         folder = createPluginFolder();
         panel = await startPanel();
         rig = new ServicesRig(panel.config.dataDir);
-        const to = join(panel.config.dataDir, 'extensions', 'keeps');
-        mkdirSync(to, { recursive: true });
-        cpSync(folder.write('keeps', code, { manifest: { capabilities } }), to, { recursive: true });
-        await panel.restart();
-        await panel.panel.settled();
+        await place('keeps');
     });
 
     after({ timeout: limitMs }, async () => {
@@ -65,5 +81,31 @@ describe('GET /api/plugins/{name} with services', { timeout: limitMs }, () => {
         await put({ grants: { services: true } });
         await until(() => !isAlive(program));
         expect((await detail()).services[0]).to.include({ state: 'stopped', pid: null });
+    });
+
+    it('gives them to the package that takes over the record, and they go on', async () => {
+        expect((await put({ grants: capabilities, enabled: true })).status).to.equal(200);
+        const [{ pid }] = (await detail()).services;
+        const program = identify(pid) ?? { pid: 0, ticks: 0 };
+        await place('another');
+        const fresh = await detail();
+        expect([fresh.state, fresh.services, fresh.adoptable]).to.equal(['disabled', [], '@acme/keeps']);
+        expect(isAlive(program)).to.be.true();
+        const { data } = await put({ adopt: true, enabled: true });
+        expect(data.state).to.equal('running');
+        expect(data.services.map((each: { pid: number }) => each.pid)).to.equal([program.pid]);
+        expect(isAlive(program)).to.be.true();
+    });
+
+    it('ends them, and removes what is kept of them, when the plugin is uninstalled with its data', async () => {
+        const [{ pid }] = (await detail()).services;
+        const program = identify(pid) ?? { pid: 0, ticks: 0 };
+        await place(null);
+        expect(isAlive(program)).to.be.true();
+        const units = join(panel.config.dataDir, 'services/units');
+        expect(readdirSync(units)).to.have.length(1);
+        expect((await panel.client.delete('/api/plugins/keeps?purge=true')).status).to.equal(200);
+        expect(isAlive(program)).to.be.false();
+        expect(readdirSync(units)).to.equal([]);
     });
 });
