@@ -1,15 +1,8 @@
 /** A plugin with a route of every kind, and its partner. They must give the same answers wherever their code runs. */
-import {
-    type Call,
-    type Context,
-    contract,
-    defineErrors,
-    definePlugin,
-    errors,
-    joi,
-    reply
-} from '@portico/sdk';
+import { type Call, contract, defineErrors, definePlugin, errors, joi, reply } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';
+
+import { usePrograms, useServices } from './programs.ts';
 
 const failures = defineErrors({ TEAPOT: { code: 41850, message: 'I am a teapot' } });
 const notes = defineEntity({
@@ -226,6 +219,12 @@ export const probe = definePlugin({
         });
         ctx.route({
             method: 'POST',
+            path: '/programs',
+            access: 'write',
+            handler: () => usePrograms(ctx)
+        });
+        ctx.route({
+            method: 'POST',
             path: '/mandate',
             access: 'write',
             stepUp: true,
@@ -361,45 +360,3 @@ export const probe = definePlugin({
         });
     }
 });
-
-/** Uses each member of `ctx.services`, and returns the results that are the same in every run. */
-async function useServices(services: Context['services']): Promise<unknown> {
-    const told = (work: Promise<unknown>): Promise<unknown> =>
-        work.catch((error: { code?: number; message: string }) => [error.code, error.message]);
-    const command = {
-        file: 'sh',
-        args: ['-c', "trap 'echo again' HUP; echo one; echo two; while :; do sleep 60 & wait $!; done"],
-        env: { COLOUR: 'red' },
-        reloadSignal: 'SIGHUP' as const
-    };
-    const made = await services.put('ticker', command);
-    const texts: string[] = [];
-    for await (const { text, stream, at } of services.output('ticker', { follow: true })) {
-        texts.push(`${stream} ${text} ${at instanceof Date}`);
-        if (texts.length === 2) {
-            await services.reload('ticker');
-        } else if (texts.length === 3) {
-            break;
-        }
-    }
-    const [listed] = await services.list();
-    const stopped = await services.stop('ticker');
-    const refusals = [
-        await told(services.reload('ticker')),
-        await told(services.put('../other', command)),
-        await told(services.put('other', { ...command, env: { PATH: '/tmp' } })),
-        await told(services.put('other', { ...command, file: 'perl' })),
-        await told(services.put('other', { ...command, user: 'nobody' })),
-        await told(services.put('other', { ...command, restart: 'sometimes' as never })), // the supervisor refuses it
-        await told(services.start('no-such')),
-        await told(services.output('no-such')[Symbol.asyncIterator]().next())
-    ];
-    await services.remove('ticker');
-    return {
-        made: [made.name, made.state, made.startedAt instanceof Date, made.pid === listed?.pid, made.exits],
-        texts,
-        stopped: [stopped.state, stopped.pid, stopped.lastExit?.signal, stopped.lastExit?.at instanceof Date],
-        refusals,
-        left: await services.list()
-    };
-}

@@ -1,11 +1,22 @@
 /** A worker thread with the probe plugin behind the boundary, over a message port, without anything else. */
 import { parentPort, workerData } from 'node:worker_threads';
 
-import { createGuest, Grants, type Guest, type HostApi, Link, type LocalApi, Scope } from '@portico/sdk/host';
+import {
+    type Capabilities,
+    createGuest,
+    Grants,
+    type Guest,
+    type HostApi,
+    Link,
+    type LocalApi,
+    Scope
+} from '@portico/sdk/host';
 
 import { openPluginDatabase, type PluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
 import { createFiles } from '../../../core/src/plugins/runtime/files/files.ts';
 import { LentFolders } from '../../../core/src/plugins/runtime/files/lent-folders.ts';
+import { machinePrograms } from '../../../core/src/plugins/runtime/programs/machine.ts';
+import { Programs } from '../../../core/src/plugins/runtime/programs/programs.ts';
 import { probe } from './probe.ts';
 
 const { dataDir } = workerData as { dataDir: string };
@@ -15,15 +26,24 @@ const open = (): Promise<PluginDatabase> =>
 const absent = (): never => {
     throw new TypeError('This door is not in the bare worker');
 };
+const capabilities: Capabilities = { exec: ['sh'] };
 const scope = new Scope();
+const grants = new Grants('probe', capabilities, () => capabilities);
 const reach = {
     scope,
-    grants: new Grants('probe', {}, () => ({})),
+    grants,
     own: dataDir,
     lent: new LentFolders(),
     machine: '',
     forbidden: (): readonly string[] => []
 };
+const programs = new Programs({
+    grants,
+    scope,
+    machine: machinePrograms,
+    folder: dataDir,
+    used: () => undefined
+});
 const local: LocalApi = {
     db: {
         read: async (work) => (await open()).read(work),
@@ -34,12 +54,12 @@ const local: LocalApi = {
     lend: (folder) => reach.lent.lend(folder),
     dial: absent,
     resolve: absent,
-    exec: absent,
-    spawn: absent,
+    exec: (file, args, options) => programs.exec(file, args, options),
+    spawn: (file, args, options) => programs.spawn(file, args, options),
     async release() {
-        await scope.release();
+        const released = await scope.release();
         await (await database)?.close();
-        return { released: [], leaked: [] };
+        return released;
     }
 };
 let guest: Guest | null = null;

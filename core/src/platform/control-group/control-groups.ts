@@ -1,12 +1,13 @@
 /** Makes control groups, and ends those that a process left behind when it was killed. */
 import { readdir } from 'node:fs/promises';
+import { threadId } from 'node:worker_threads';
 
 import { identify } from '../process-identity.ts';
 import { ControlGroup, type GroupLimits, GroupUnavailable } from './control-group.ts';
 import { findHierarchies, type Hierarchy } from './hierarchy.ts';
 
-/** Groups that end with this process: with its pid, the time of its start, and a number. */
-const temporary = /^portico-(\d+)-(\d+)-\d+$/;
+/** Groups that end with this process: with its pid, the time of its start, its thread, and a number. */
+const temporary = /^portico-(\d+)-(\d+)(?:-\d+)+$/;
 
 /** The control groups of this machine. */
 export class ControlGroups {
@@ -27,8 +28,7 @@ export class ControlGroups {
      */
     async create(limits: GroupLimits, name?: string): Promise<ControlGroup> {
         await (this.#swept ??= this.#sweep());
-        const own =
-            name ?? `portico-${process.pid}-${identify(process.pid)?.ticks}-${(ControlGroups.#last += 1)}`;
+        const own = name ?? ControlGroups.#next();
         let refused = new GroupUnavailable('This machine has no control groups');
         for (const hierarchy of this.#find()) {
             try {
@@ -54,6 +54,14 @@ export class ControlGroups {
             await group.kill();
             await group.remove();
         }
+    }
+
+    /** Each thread counts for itself. */
+    static #next(): string {
+        ControlGroups.#last += 1;
+        return ['portico', process.pid, identify(process.pid)?.ticks, threadId, ControlGroups.#last].join(
+            '-'
+        );
     }
 
     /** Ends the groups of processes that no longer run. */

@@ -59,6 +59,7 @@ const requests: readonly (readonly [
     ['viewer', 'POST', '/mandate'],
     ['admin', 'GET', '/panel'],
     ['admin', 'POST', '/services'],
+    ['admin', 'POST', '/programs'],
     ['viewer', 'GET', '/visits'],
     ['viewer', 'GET', '/sum'],
     ['viewer', 'GET', '/count'],
@@ -135,6 +136,14 @@ describe('Link', () => {
                 code
             ]);
         expect(recorded(threaded)).to.equal(recorded(inline));
+    });
+
+    it('runs programs with their files, limits and isolation there', async () => {
+        const { data } = await threaded.ask('admin', 'POST', '/api/plugins/probe/programs');
+        expect(data.files).to.equal([0, 'a secret\n600\nsecret\n']);
+        expect(data.isolated).to.equal([0, '1\nCapBnd:\t0000000000000000\n']);
+        expect(data.usage).to.equal([true, 3, true, true]);
+        expect(data.refusals.map(([code]: readonly unknown[]) => code)).to.equal([null, null, null, null]);
     });
 
     it('carries a socket both ways', async () => {
