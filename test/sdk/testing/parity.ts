@@ -8,7 +8,7 @@ import { math, probe } from '../../support/plugins/probe.ts';
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
-const capabilities = { api: { read: ['things.list', 'auth.me'], write: ['*'] } };
+const capabilities = { taps: ['backup.collect'], api: { read: ['things.list', 'auth.me'], write: ['*'] } };
 const requests: readonly (readonly [
     as: string | null,
     method: string,
