@@ -226,7 +226,7 @@ export default typescript.config(
     { files: ['**/*.d.ts'], rules: { 'portico/documented-export': 'off' } },
     {
         // The client of the test kit asks the panel that the kit itself has just started on this machine.
-        files: ['sdk/testing/src/client.ts', 'sdk/testing/src/socket.ts'],
+        files: ['sdk/testing/src/client/client.ts', 'sdk/testing/src/client/socket.ts'],
         rules: { 'no-restricted-globals': 'off' }
     },
     { files: ['core/src/main.ts', 'core/src/cli/**/*.ts'], rules: { 'no-console': 'off' } },

@@ -17,7 +17,7 @@ const ENTRIES = [
     'registry/src/npm/libraries.d.ts',
     'registry/src/index.ts',
     'core/src/plugin-runtime.ts',
-    'sdk/testing/src/worker.ts',
+    'sdk/testing/src/panel/worker.ts',
     'sdk/testing/src/index.ts'
 ];
 // Written when a build is complete, and as old as its beginning.

@@ -1,5 +1,5 @@
 /** `portico start`: runs the panel in the foreground. */
-import { isTakenByConnection } from '../platform/ephemeral-port.ts';
+import { isTakenByConnection } from '../platform/address/ephemeral-port.ts';
 import type { Command } from './command/command.ts';
 import { CommandError, explainFileError, systemCode } from './command/command-error.ts';
 import { databasePath } from './panel/data-folder.ts';

@@ -17,7 +17,7 @@ import { userEntities, userMigrations } from '../features/users/entities.ts';
 import { databaseName } from '../platform/data-dir.ts';
 import { type Database, openDatabase } from '../platform/database/database.ts';
 import { explainDamage, inspectDatabase } from '../platform/database/inspection.ts';
-import { keyCheckMigrations } from '../platform/key-check.ts';
+import { keyCheckMigrations } from '../platform/keys/check.ts';
 import { pluginEntities, pluginMigrations } from '../plugins/manager/records/entities.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../plugins/runtime/entities.ts';
 import { idempotencyEntities, idempotencyMigrations } from '../server/http/idempotency/entities.ts';

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { readLog } from '../platform/log-file.ts';
+import { readLog } from '../platform/log/file.ts';
 import {
     type OutputOptions,
     type ServiceCommand,

@@ -9,8 +9,8 @@ import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
 import { signConsoleToken } from '../../../core/src/features/auth/tokens/console-tokens.ts';
+import { readPanelAddress } from '../../../core/src/platform/address/panel.ts';
 import { createKeyring } from '../../../core/src/platform/keyring.ts';
-import { readPanelAddress } from '../../../core/src/platform/panel-address.ts';
 import {
     auditOf,
     contentOf,

@@ -31,8 +31,8 @@ import { requireAccess, requireFresh } from '../../../core/src/server/http/acces
 import type { AuditEntry } from '../../../core/src/server/http/ports.ts';
 import { json, type Route } from '../../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../../core/src/server/http/server.ts';
-import { TestAccessLog } from '../../../sdk/testing/src/access-log.ts';
-import { TestMandates } from '../../../sdk/testing/src/mandates.ts';
+import { TestAccessLog } from '../../../sdk/testing/src/doubles/access-log.ts';
+import { TestMandates } from '../../../sdk/testing/src/doubles/mandates.ts';
 import { caller, createTestPorts, type TestPorts } from '../core/http-ports.ts';
 import { ServicesRig } from '../machine/services.ts';
 

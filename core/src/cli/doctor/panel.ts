@@ -1,10 +1,10 @@
 /** Checks of the running panel: which process holds the data folder, and whether it answers. */
 import { createServer } from 'node:net';
 
+import { readPanelAddress } from '../../platform/address/panel.ts';
 import type { Config } from '../../platform/config.ts';
 import { lockDataDir } from '../../platform/data-dir.ts';
 import { createKeyring } from '../../platform/keyring.ts';
-import { readPanelAddress } from '../../platform/panel-address.ts';
 import { askReadiness, Client, panelUrl } from '../panel/client.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 

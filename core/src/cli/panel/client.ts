@@ -3,9 +3,9 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 
 import { signConsoleToken } from '../../features/auth/tokens/console-tokens.ts';
+import type { PanelAddress } from '../../platform/address/panel.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { Keyring } from '../../platform/keyring.ts';
-import type { PanelAddress } from '../../platform/panel-address.ts';
 import { CommandError, RequestRefused } from '../command/command-error.ts';
 import { toPlainText } from '../command/output.ts';
 

@@ -1,10 +1,10 @@
 /** Decides how a command works: through the running panel, or on the data folder when no panel runs. */
 import { setTimeout as wait } from 'node:timers/promises';
 
+import { readPanelAddress } from '../../platform/address/panel.ts';
 import type { Config } from '../../platform/config.ts';
 import { type DataLock, lockDataDir } from '../../platform/data-dir.ts';
 import { createKeyring, type Keyring } from '../../platform/keyring.ts';
-import { readPanelAddress } from '../../platform/panel-address.ts';
 import { CommandError, explainFileError } from '../command/command-error.ts';
 import type { Offline } from '../offline/offline.ts';
 import { askReadiness, Client, panelUrl } from './client.ts';

@@ -2,7 +2,7 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-import { openLog } from '../../platform/log-file.ts';
+import { openLog } from '../../platform/log/file.ts';
 import { LogFile } from './log-file.ts';
 
 /** Where the log is, and the users whose files are read. */

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Mutex } from '@portico/sdk';
 
 import type { Logger } from '../../platform/log.ts';
-import { readLog } from '../../platform/log-file.ts';
+import { readLog } from '../../platform/log/file.ts';
 import { startOf } from '../../platform/process-identity.ts';
 import { adminConfig, type EngineFolders, engineHome, prepareHome } from '../files/home.ts';
 import {

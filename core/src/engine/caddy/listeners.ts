@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 
-import { bindWhenFree } from '../../platform/ephemeral-port.ts';
+import { bindWhenFree } from '../../platform/address/ephemeral-port.ts';
 import type { EngineConfig } from '../port.ts';
 
 /** An address that the engine would listen on. */

@@ -1,6 +1,6 @@
 /** Texts of users in the engine's configuration. The engine expands `{…}`, but a text must be served as it was typed. */
 
-import { parseRange } from '../../platform/ip.ts';
+import { parseRange } from '../../platform/address/ip.ts';
 import type { HeaderOperation, Site } from '../site.ts';
 import { parseUpstream } from './profile/upstream.ts';
 

@@ -1,7 +1,7 @@
 /** Bounds how many entries refusals cause: equal ones become two entries a minute, and callers who are not logged in share a budget. */
 import { Mutex } from '@portico/sdk';
 
-import { callerOf } from '../../platform/caller-address.ts';
+import { callerOf } from '../../platform/address/caller.ts';
 import type { AuditEntry } from '../../server/http/ports.ts';
 
 /** Entries that anonymous callers may cause in a window, the summary included. */

@@ -4,11 +4,11 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { type Reply, reply } from '@portico/sdk';
 
-import { challengeValue, newAccountKey } from '../../platform/acme-key.ts';
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
+import { challengeValue, newAccountKey } from '../../platform/keys/acme.ts';
 import { requireVersion } from '../../platform/version.ts';
 import { type ChallengeWriter, recordName, WriterFailure } from './challenges/solver.ts';
 import { Writers, type WritersOptions } from './challenges/writers.ts';

@@ -1,5 +1,5 @@
 /** Finds the address of the client when a proxy stands in front of the panel. */
-import { contains, parseIp, type Range, unmapped } from '../../platform/ip.ts';
+import { contains, parseIp, type Range, unmapped } from '../../platform/address/ip.ts';
 
 /** Only so many entries of `X-Forwarded-For` are read, counted from the right. */
 const mostHops = 20;

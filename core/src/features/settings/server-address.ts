@@ -1,7 +1,7 @@
 /** The addresses of this machine, from its own network interfaces. No other machine is asked. */
 import type { NetworkInterfaceInfo } from 'node:os';
 
-import { parseIp } from '../../platform/ip.ts';
+import { parseIp } from '../../platform/address/ip.ts';
 import { forbids } from '../../platform/outbound/addresses.ts';
 
 /** An address of an interface. */

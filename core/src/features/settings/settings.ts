@@ -7,13 +7,13 @@ import { type Reply, reply } from '@portico/sdk';
 
 import type { Change, Draft, Outcome, Plan, SettingsSource } from '../../engine/change.ts';
 import type { EngineSettings } from '../../engine/site.ts';
+import { parseRanges, type Range } from '../../platform/address/ip.ts';
 import { authorOf, type Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { readRow } from '../../platform/database/rows.ts';
 import { fail } from '../../platform/errors.ts';
-import { parseRanges, type Range } from '../../platform/ip.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
 import { clientAddress } from './client-address.ts';

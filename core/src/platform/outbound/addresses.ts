@@ -4,7 +4,7 @@
  */
 import ipaddr from 'ipaddr.js';
 
-import { contains, type Ip, parseRanges, type Range } from '../ip.ts';
+import { contains, type Ip, parseRanges, type Range } from '../address/ip.ts';
 
 /**
  * Says in a few words why an address is refused; null when it may be used.

@@ -7,7 +7,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls';
 
-import { type Ip, parseIp, parseRanges, unmapped } from '../ip.ts';
+import { type Ip, parseIp, parseRanges, unmapped } from '../address/ip.ts';
 import type { Logger } from '../log.ts';
 import { forbids } from './addresses.ts';
 import { OutboundFailure } from './failure.ts';

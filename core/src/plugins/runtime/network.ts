@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { errors } from '@portico/sdk';
 import type { Grants, Scope } from '@portico/sdk/host';
 
-import { parseRange } from '../../platform/ip.ts';
+import { parseRange } from '../../platform/address/ip.ts';
 import { type Outbound, OutboundFailure, ownHeaders } from '../../platform/outbound/client.ts';
 import type { NetworkPort } from './ports.ts';
 

@@ -5,7 +5,7 @@ import { type AddressInfo, Server as Listener } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 
-import { bindWhenFree } from '../../platform/ephemeral-port.ts';
+import { bindWhenFree } from '../../platform/address/ephemeral-port.ts';
 import { fail } from '../../platform/errors.ts';
 import { commonHeaders, failureEnvelope, jsonType } from '../http/answer/envelope.ts';
 import { refuse } from '../http/routes/socket.ts';

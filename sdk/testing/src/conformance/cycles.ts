@@ -1,8 +1,8 @@
 /** Enabled and disabled again and again: nothing may be left of any of it. */
 import { readdirSync } from 'node:fs';
 
-import type { TestHost } from '../host.ts';
-import { leaksOf } from '../options.ts';
+import type { TestHost } from '../panel/host.ts';
+import { leaksOf } from '../panel/options.ts';
 import { errorOf, type Finding } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
 

@@ -1,8 +1,8 @@
 /** What the suite asks a plugin: what its author says, else every route that reads and needs no more than its path. */
 import type { RouteDocument } from '@portico/sdk/host';
 
-import type { TestHost } from '../host.ts';
-import type { Who } from '../people.ts';
+import type { Who } from '../doubles/people.ts';
+import type { TestHost } from '../panel/host.ts';
 
 /** One request that the suite makes. */
 export interface ConformanceRequest {

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { isDefinition, type PluginDefinition } from '@portico/sdk';
 import type { RouteDocument } from '@portico/sdk/host';
 
-import { createTestHost, type TestHost } from '../host.ts';
-import type { PluginFailure, TestHostOptions } from '../options.ts';
-import { packageFolder, readTestPackage } from '../package.ts';
+import { createTestHost, type TestHost } from '../panel/host.ts';
+import type { PluginFailure, TestHostOptions } from '../panel/options.ts';
+import { packageFolder, readTestPackage } from '../panel/package.ts';
 import { checkCycles } from './cycles.ts';
 import { errorOf, type Finding, type Rule, warningOf } from './finding.ts';
 import { checkLabels } from './labels.ts';

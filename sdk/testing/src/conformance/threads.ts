@@ -1,9 +1,9 @@
 /** The same answers in this thread and in another: so the admin's choice of where a plugin runs changes nothing. */
 import type { PluginDefinition } from '@portico/sdk';
 
-import { createTestHost } from '../host.ts';
-import type { Boundary, TestHostOptions } from '../options.ts';
-import { createWorkerRuntime } from '../runtime.ts';
+import { createTestHost } from '../panel/host.ts';
+import type { Boundary, TestHostOptions } from '../panel/options.ts';
+import { createWorkerRuntime } from '../panel/runtime.ts';
 import { errorOf, type Finding, warningOf } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
 

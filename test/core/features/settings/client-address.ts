@@ -2,7 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { clientAddress, plainAddress } from '../../../../core/src/features/settings/client-address.ts';
-import { parseRanges } from '../../../../core/src/platform/ip.ts';
+import { parseRanges } from '../../../../core/src/platform/address/ip.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

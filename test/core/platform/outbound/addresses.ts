@@ -4,7 +4,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
-import { type Ip, parseIp, parseRange, type Range } from '../../../../core/src/platform/ip.ts';
+import { type Ip, parseIp, parseRange, type Range } from '../../../../core/src/platform/address/ip.ts';
 import { forbids } from '../../../../core/src/platform/outbound/addresses.ts';
 
 export const lab = Lab.script();

@@ -1,5 +1,5 @@
 /** How often one network may do what costs next to nothing, such as asking for challenges. In memory only: it protects a processor, not an account. */
-import { networkOf } from '../../../platform/caller-address.ts';
+import { networkOf } from '../../../platform/address/caller.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';
 

@@ -7,7 +7,7 @@
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
-import { networkOf } from '../../../platform/caller-address.ts';
+import { networkOf } from '../../../platform/address/caller.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';

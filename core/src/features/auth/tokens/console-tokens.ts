@@ -5,10 +5,10 @@
 import { randomBytes } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 
+import { parseIp, unmapped } from '../../../platform/address/ip.ts';
 import type { Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';
-import { parseIp, unmapped } from '../../../platform/ip.ts';
 import type { Keyring } from '../../../platform/keyring.ts';
 import { systemCaller } from '../../../server/http/request/internal-call.ts';
 import { TokenSigner } from './jwt.ts';

@@ -1,7 +1,7 @@
 /** Requests to a CA, signed (RFC 8555, section 6.2). */
 import { createHmac, sign } from 'node:crypto';
 
-import { jwkOf } from '../../../platform/acme-key.ts';
+import { jwkOf } from '../../../platform/keys/acme.ts';
 
 /** What a signed request is made of. */
 export interface SignedRequest {

@@ -1,5 +1,5 @@
 /** One order from beginning to end: proves every name by TXT records and fetches the chain. */
-import { challengeValue } from '../../../platform/acme-key.ts';
+import { challengeValue } from '../../../platform/keys/acme.ts';
 import type { AcmeClient } from './client.ts';
 import { AcmeFailure, ownProblem, readProblem } from './problem.ts';
 import { newCertificateKey, signingRequest } from './request.ts';

@@ -3,7 +3,7 @@
  * that is disabled or in maintenance lets no request in.
  */
 import type { Site } from '../../../engine/site.ts';
-import { contains, parseIp, parseRange, unmapped } from '../../../platform/ip.ts';
+import { contains, parseIp, parseRange, unmapped } from '../../../platform/address/ip.ts';
 import type { AccessCheck, AccessVerdict } from '../schema/access-check.ts';
 
 type Step = AccessVerdict['steps'][number];

@@ -7,8 +7,8 @@ import { domainToASCII, domainToUnicode } from 'node:url';
 
 import ipaddr from 'ipaddr.js';
 
+import { parseIp, parseRange, unmapped } from '../../../platform/address/ip.ts';
 import type { Invalid } from '../../../platform/errors.ts';
-import { parseIp, parseRange, unmapped } from '../../../platform/ip.ts';
 
 /** Collects what is wrong with a body, so that the client learns of everything at once. */
 export class Faults {

@@ -5,8 +5,8 @@
 import { hostname, networkInterfaces } from 'node:os';
 
 import type { EngineSettings, Site, SiteCertificate } from '../../../engine/site.ts';
+import { type Ip, parseIp, unmapped } from '../../../platform/address/ip.ts';
 import type { Invalid } from '../../../platform/errors.ts';
-import { type Ip, parseIp, unmapped } from '../../../platform/ip.ts';
 import { type Address, fastcgiAddress, Faults, upstreamAddress } from '../input/normalise.ts';
 import { addressesInHostsFile } from './hosts-file.ts';
 import { fileFault, folderFault, type ForbiddenPlaces, resolvePath } from './paths.ts';

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 
 import { changesOf } from '../../../../../core/src/features/audit/entry/changes.ts';
 import { clean } from '../../../../../core/src/features/audit/entry/text.ts';
-import { callerOf } from '../../../../../core/src/platform/caller-address.ts';
+import { callerOf } from '../../../../../core/src/platform/address/caller.ts';
 import { canonicalize } from '../../../../../core/src/platform/canonical-json.ts';
 
 export const lab = Lab.script();

@@ -4,10 +4,10 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { probeListeners } from '../../../core/src/engine/caddy/listeners.ts';
-import { bindWhenFree, isTakenByConnection } from '../../../core/src/platform/ephemeral-port.ts';
-import { createFront, listen } from '../../../core/src/server/gateway/front.ts';
-import { freePort } from '../../support/ports.ts';
+import { probeListeners } from '../../../../core/src/engine/caddy/listeners.ts';
+import { bindWhenFree, isTakenByConnection } from '../../../../core/src/platform/address/ephemeral-port.ts';
+import { createFront, listen } from '../../../../core/src/server/gateway/front.ts';
+import { freePort } from '../../../support/ports.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -14,13 +14,13 @@ import {
 import { type Db, type Health, isDefinition, type PluginDefinition, type Remote } from '@portico/sdk';
 import { type GenerationDocument, partnerProxy, plainCopy, viewSettings } from '@portico/sdk/host';
 
-import { TestClient } from './client.ts';
-import type { Span } from './clock.ts';
-import { inTime, usualPatienceMs } from './deadline.ts';
+import { TestClient } from '../client/client.ts';
+import { inTime, usualPatienceMs } from '../deadline.ts';
+import type { Span } from '../doubles/clock.ts';
+import type { Who } from '../doubles/people.ts';
 import { LeakError, leaksOf, packageOf, PluginFailure, type TestHostOptions } from './options.ts';
 import type { TestPackage } from './package.ts';
 import { type OpenedPanel, openPanel, TestPanel } from './panel.ts';
-import type { Who } from './people.ts';
 import { createCopyRuntime, createDirectRuntime, type TestRuntime } from './runtime.ts';
 
 /**

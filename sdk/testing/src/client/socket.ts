@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http';
 
 import { WebSocket } from 'ws';
 
+import { inTime } from '../deadline.ts';
 import { answerOf, failureOfAnswer } from './answer.ts';
-import { inTime } from './deadline.ts';
 
 type Message = string | Uint8Array;
 

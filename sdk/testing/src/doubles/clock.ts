@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 import type { Alarm, GuestSides } from '@portico/core/plugin-runtime';
 
-import { inTime } from './deadline.ts';
+import { inTime } from '../deadline.ts';
 
 /** A time that passes. */
 export interface Span {

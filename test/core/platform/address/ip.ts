@@ -11,7 +11,7 @@ import {
     parseRange,
     type Range,
     unmapped
-} from '../../../core/src/platform/ip.ts';
+} from '../../../../core/src/platform/address/ip.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { networkOf } from '../../../core/src/platform/caller-address.ts';
+import { networkOf } from '../../../../core/src/platform/address/caller.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

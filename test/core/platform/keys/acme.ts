@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { challengeValue, newAccountKey, thumbprintOf } from '../../../core/src/platform/acme-key.ts';
+import { challengeValue, newAccountKey, thumbprintOf } from '../../../../core/src/platform/keys/acme.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -16,8 +16,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { readLog } from '../../../core/src/platform/log-file.ts';
-import { until } from '../../support/until.ts';
+import { readLog } from '../../../../core/src/platform/log/file.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -3,7 +3,7 @@ import type { NetConnectOpts } from 'node:net';
 
 import { type NetworkPort, networkPort } from '@portico/core/plugin-runtime';
 
-import { silence } from './log.ts';
+import { silence } from '../log.ts';
 
 /** What a host answers. A text or an object is a 200; an object goes as JSON. */
 export type NetworkAnswer = Response | string | object;

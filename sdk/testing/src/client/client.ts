@@ -1,8 +1,8 @@
 /** A person who asks the plugin under test, over the network of this machine and through the panel's own gateway. */
 import type { StreamEvent } from '@portico/sdk';
 
+import { inTime } from '../deadline.ts';
 import { answerOf, failureOfAnswer, type TestAnswer } from './answer.ts';
-import { inTime } from './deadline.ts';
 import { openTestSocket, type TestSocket } from './socket.ts';
 
 /** What goes with a request. */

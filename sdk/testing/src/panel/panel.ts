@@ -29,22 +29,22 @@ import {
 } from '@portico/core/plugin-runtime';
 import type { Notification } from '@portico/sdk';
 
-import { TestAccessLog } from './access-log.ts';
-import { TestApi } from './api.ts';
-import { TestClock, TestSchedules } from './clock.ts';
-import { TestFaults } from './faults.ts';
-import { TestHooks } from './hooks.ts';
-import { TestHosts } from './hosts.ts';
-import { type LogLine, silence, TestLog } from './log.ts';
-import { TestMandates } from './mandates.ts';
-import { TestNetwork } from './network.ts';
+import { TestApi } from '../api.ts';
+import { TestAccessLog } from '../doubles/access-log.ts';
+import { TestClock, TestSchedules } from '../doubles/clock.ts';
+import { TestHosts } from '../doubles/hosts.ts';
+import { TestMandates } from '../doubles/mandates.ts';
+import { TestNetwork } from '../doubles/network.ts';
+import { TestPanelService } from '../doubles/panel-service.ts';
+import { TestPartners } from '../doubles/partners.ts';
+import { People } from '../doubles/people.ts';
+import { TestPrograms } from '../doubles/programs.ts';
+import { TestServices } from '../doubles/services.ts';
+import { TestFaults } from '../faults.ts';
+import { TestHooks } from '../hooks.ts';
+import { type LogLine, silence, TestLog } from '../log.ts';
+import { TestTasks } from '../tasks.ts';
 import type { TestPackage } from './package.ts';
-import { TestPanelService } from './panel-service.ts';
-import { TestPartners } from './partners.ts';
-import { People } from './people.ts';
-import { TestPrograms } from './programs.ts';
-import { TestServices } from './services.ts';
-import { TestTasks } from './tasks.ts';
 
 /** An entry of the audit log. */
 export interface AuditRecord extends AuditEntry {

@@ -8,15 +8,15 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { mountSmallDisk, noSmallDisk } from '../../support/machine/small-disk.ts';
-import { itUnless } from '../../support/skip.ts';
+import { mountSmallDisk, noSmallDisk } from '../../../support/machine/small-disk.ts';
+import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
 
 /** A process that logs a line of `bytes` for each message, and answers how many lines it has lost. */
 const source = `
-import { createLog } from ${JSON.stringify(new URL('../../../core/src/platform/log.ts', import.meta.url).href)};
+import { createLog } from ${JSON.stringify(new URL('../../../../core/src/platform/log.ts', import.meta.url).href)};
 const log = createLog({ level: 'info' });
 process.on('message', (bytes) => {
     log.info('x'.repeat(bytes));

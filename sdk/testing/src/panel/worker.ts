@@ -12,10 +12,10 @@ import {
 import { isDefinition } from '@portico/sdk';
 import { createGuest, Grants, type HostApi, Link, Scope } from '@portico/sdk/host';
 
-import { importPlugin } from './conformance/load.ts';
-import { TestNetwork } from './network.ts';
+import { importPlugin } from '../conformance/load.ts';
+import { TestNetwork } from '../doubles/network.ts';
+import { TestPrograms } from '../doubles/programs.ts';
 import { readTestPackage } from './package.ts';
-import { TestPrograms } from './programs.ts';
 import { portOf, type WorkerPlugin } from './runtime.ts';
 
 const { folder, name, version, dataDir, machine } = workerData as WorkerPlugin;

@@ -8,8 +8,8 @@ import type {
 } from '@portico/core/plugin-runtime';
 import type { PluginDefinition } from '@portico/sdk';
 
+import type { FakeContract } from '../doubles/partners.ts';
 import { readTestPackage, type TestPackage } from './package.ts';
-import type { FakeContract } from './partners.ts';
 import type { TestRuntime } from './runtime.ts';
 
 /** How the plugin's code is reached: `copy` copies whatever crosses, as between threads; `none` calls it directly; or a runtime of the test's own. */
