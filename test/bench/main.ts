@@ -17,6 +17,7 @@ const folders = {
     events: 'panel',
     process: 'panel',
     plugins: 'plugins',
+    services: 'plugins',
     acme: 'engine'
 } as const;
 type Name = keyof typeof folders;

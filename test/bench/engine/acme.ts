@@ -4,8 +4,8 @@ import { connect } from 'node:tls';
 import { startPanel } from '../../support/panel/panel.ts';
 import { noBind, startBind } from '../../support/servers/bind.ts';
 import { startPebble } from '../../support/servers/pebble.ts';
-import { median, type Report } from '../report.ts';
 import { until } from '../../support/until.ts';
+import { median, type Report } from '../report.ts';
 
 const rounds = 10;
 

@@ -94,9 +94,10 @@ async function inProcess(report: Report): Promise<void> {
             of: `${number(hook)} of ${number(loop)} ns`
         });
         report.add({
-            target: '',
+            target: '18',
             what: '`api.plan` of an update against the update, by `api.call`',
             value: plan / call,
+            most: [4, 2],
             of: `${number(plan / 1000)} of ${number(call / 1000)} µs`
         });
         report.add({
