@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -289,5 +290,52 @@ describe('SystemdServices', { timeout: limitMs }, () => {
         expect(await shown('counted', 'MainPID')).to.equal(String(taken.pid));
         expect((await statusOf('stopped')).state).to.equal('stopped');
         expect(readdirSync(machine.dataDir)).to.not.include('wrong');
+    });
+
+    itWithSystemd('is one run of the old or the new command, whenever the panel is killed', async () => {
+        const command = (round: number): ServiceCommand =>
+            shell(`echo $$ ${round} >> /var/lib/portico/rounds; ${idle}`, { stopSeconds: 2 });
+        const alive = async (): Promise<string[]> =>
+            (
+                await inMachine(
+                    'while read -r pid round; do [ ! -d /proc/$pid ] || echo $round; done </var/lib/portico/rounds'
+                )
+            )
+                .split('\n')
+                .filter(Boolean);
+        await put('killed', command(0));
+        for (let round = 1; round <= 5; round += 1) {
+            void put('killed', command(round)).catch(() => undefined);
+            await wait(round * 45);
+            await replacePanel();
+            await until(async () => (await statusOf('killed')).state === 'running');
+            await until(async () => (await alive()).length === 1);
+            const [found = ''] = await alive();
+            expect([round - 1, round]).to.include(Number(found));
+            await put('killed', command(round));
+            await until(async () => (await alive()).join() === String(round));
+            expect(machine.units().filter((unit) => unit.includes('-killed-'))).to.have.length(1);
+        }
+        await remove('killed');
+    });
+
+    itWithSystemd('refuses a service on a full disk, and goes on with the others', async () => {
+        panel.kill();
+        await inMachine('mount -t tmpfs -o size=192k,mode=700 tmpfs /var/lib/portico');
+        panel = machine.panel();
+        await put('web', shell(idle));
+        const { pid } = await statusOf('web');
+        const unit = readFileSync(machine.unitPath(unitOf('web')), 'utf8');
+        await inMachine('cat /dev/zero >/var/lib/portico/filler');
+        await expect(put('other', shell(idle))).to.reject(/StorageFull|no space/);
+        await expect(put('web', shell('exit 0'))).to.reject(/StorageFull|no space/);
+        expect((await panel.call<ServiceStatus[]>('list', owner)).map(({ name }) => name)).to.equal(['web']);
+        expect(readFileSync(machine.unitPath(unitOf('web')), 'utf8')).to.equal(unit);
+        await inMachine(`kill -KILL ${pid}`);
+        await until(async () => ![null, pid].includes((await statusOf('web')).pid));
+        expect((await statusOf('web')).exits).to.equal(1);
+        expect((await change('stop', 'web')).state).to.equal('stopped');
+        expect((await change('start', 'web')).state).to.equal('running');
+        await remove('web');
     });
 });
