@@ -65,7 +65,7 @@ export interface AuditDetail {
     readonly after?: unknown;
 }
 
-/** A permission, anybody who is logged in, or everybody with the written reason why. */
+/** A permission, `authenticated` for every user who is logged in, or public with the written reason why. */
 export type Access = string | { readonly public: string };
 
 /** A one-time ticket of the plugin's own in the path parameter `ticket`, and the permission that its owner must still have. */

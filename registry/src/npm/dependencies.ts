@@ -1,4 +1,4 @@
-/** What a package depends on: decided by npm's Arborist, allowed by us, unpacked without asking anybody again. */
+/** The dependencies of a package: npm's Arborist chooses them, the panel allows them, and they are unpacked without another request. */
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 

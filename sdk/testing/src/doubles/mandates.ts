@@ -2,7 +2,7 @@
 import { type Call, type Caller, fail, type MandatesPort } from '@portico/core/plugin-runtime';
 import { errors } from '@portico/sdk';
 
-/** A mandate that someone gave the plugin. */
+/** A mandate that a user gave the plugin. */
 export interface GivenMandate {
     readonly id: number;
     readonly plugin: string;
