@@ -55,6 +55,11 @@ export interface SpawnOptions {
      * it runs as. Root's own files stay writable to root: name a `user`, too. @throws TOOL_MISSING 50302 where the machine allows it not
      */
     readonly isolate?: { readonly network: false };
+    /**
+     * Permission bits that files and folders made by the program do not get, 0 to 0o777. Default 0o077: only its account can read them. With 0o027
+     * the group can read them too.
+     */
+    readonly umask?: number;
     /** Ends the group when it aborts. */
     readonly signal?: AbortSignal;
     /** Runs it in a terminal; `stderr` is then empty. @throws TOOL_MISSING 50302 where terminals are not available */

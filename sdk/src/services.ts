@@ -13,6 +13,8 @@ export interface ServiceOptions {
     /** As in {@link SpawnOptions.user}. */
     readonly user?: string;
     readonly limits?: SpawnOptions['limits'];
+    /** As in {@link SpawnOptions.umask}. */
+    readonly umask?: number;
     /**
      * As in {@link SpawnOptions.privateFiles}. They are written again for each run, also while the panel is down, and are gone when it has ended. In
      * between they are kept where `env` is.

@@ -7,7 +7,6 @@ import {
     link,
     lstat,
     mkdir,
-    open,
     readdir,
     readlink,
     rename,
@@ -24,6 +23,7 @@ import { emptyFolder } from './empty-folder.ts';
 import { nameOf } from './file-name.ts';
 import { type FilesOptions, GrantedRoot } from './granted-root.ts';
 import type { LentFolders } from './lent-folders.ts';
+import { makeFolder, openFile } from './make.ts';
 import { linkTarget, pathOf, stepsOf } from './path.ts';
 import { renameFile } from './rename-file.ts';
 
@@ -62,7 +62,7 @@ class RootedFiles implements Files {
             throw new TypeError(`There is no mode ${String(flags)} to open a file in`);
         }
         return this.#root.below(path, async (at, name) => {
-            const handle = await open(pathOf(at, name), bits | O_NOFOLLOW | O_NONBLOCK, mode);
+            const handle = await openFile(pathOf(at, name), bits | O_NOFOLLOW | O_NONBLOCK, mode);
             const stat = await handle.stat().catch(() => null);
             if (stat === null || !stat.isFile()) {
                 await handle.close();
@@ -129,7 +129,7 @@ class RootedFiles implements Files {
         });
 
     createFolder: Files['createFolder'] = async (path, { mode = newFolder, parents = false } = {}) =>
-        this.#root.below(path, async (at, name) => mkdir(pathOf(at, name), { mode }), parents ? mode : null);
+        this.#root.below(path, async (at, name) => makeFolder(pathOf(at, name), mode), parents ? mode : null);
 
     move: Files['move'] = async (from, to, { replace = false } = {}) =>
         this.#root.below(from, (source, name) =>

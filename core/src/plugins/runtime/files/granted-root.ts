@@ -4,7 +4,7 @@
  * between leads out of the folder.
  */
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readlink, realpath } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { errors } from '@portico/sdk';
@@ -12,6 +12,7 @@ import type { Grants, Scope } from '@portico/sdk/host';
 
 import { codeOf, failureOf } from './failure.ts';
 import type { LentFolders } from './lent-folders.ts';
+import { makeFolder } from './make.ts';
 import { pathOf, stepsOf, within } from './path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -100,7 +101,7 @@ export class GrantedRoot {
                         if (modeOfMissing === null || codeOf(error) !== 'ENOENT') {
                             throw error;
                         }
-                        await mkdir(step, { mode: modeOfMissing }).catch((failure: unknown) => {
+                        await makeFolder(step, modeOfMissing).catch((failure: unknown) => {
                             if (codeOf(failure) !== 'EEXIST') {
                                 throw failure;
                             }

@@ -12,7 +12,7 @@ import { ControlGroups } from '../../../platform/control-group/control-groups.ts
 import { makeGroup, waiting, waitingOn } from './group.ts';
 import { isolated } from './isolation.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
-import { type Command, withLimits } from './options.ts';
+import { type Command, withAttributes } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
 import { PrivateFiles } from './private-files.ts';
 import { marker, ProcessGroup } from './process-group.ts';
@@ -74,10 +74,13 @@ export class MachinePrograms implements ProgramsPort {
         if (path === null) {
             throw errors.toolMissing(file, `install ${file.split('/').at(-1)}`);
         }
-        const limited = await withLimits({ path, args }, options.limits ?? {});
+        const attributed = await withAttributes(
+            { path, args },
+            { umask: options.umask, limits: options.limits }
+        );
         const isolate = options.isolate !== undefined;
         const prepared = {
-            command: isolate ? await isolated(limited, account) : limited,
+            command: isolate ? await isolated(attributed, account) : attributed,
             account,
             changesAccount: !isolate,
             tools: options.pty === undefined ? null : await terminalTools()

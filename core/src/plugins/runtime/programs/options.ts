@@ -33,12 +33,15 @@ export function checkProgram(file: unknown, args: unknown, options: SpawnOptions
     if (name !== undefined) {
         throw new TypeError(`The environment variable ${JSON.stringify(name)} is not a plugin's to set`);
     }
-    const { timeoutSeconds, cwd } = options;
+    const { timeoutSeconds, cwd, umask = 0 } = options;
     if (timeoutSeconds !== undefined && !(timeoutSeconds > 0 && timeoutSeconds <= longestSeconds)) {
         throw new TypeError(`timeoutSeconds is more than 0 and at most ${longestSeconds}`);
     }
     if (cwd !== undefined && !cwd.startsWith('/')) {
         throw new TypeError('cwd is an absolute path');
+    }
+    if (!(Number.isInteger(umask) && umask >= 0 && umask <= 0o777)) {
+        throw new TypeError('umask is a whole number from 0 to 0o777');
     }
     checkGroup(options.limits?.group ?? {});
     checkPrivateFiles(options);
@@ -80,8 +83,28 @@ export interface Command {
     readonly args: readonly string[];
 }
 
-/** The command with its limits. Node cannot set them, so `prlimit` sets them and then becomes the program (exec). @throws TOOL_MISSING 50302 without prlimit */
-export async function withLimits(
+/**
+ * The command with what Node cannot set for a program: its umask, and the limits of its processes. `sh` with a fixed script and `prlimit` set them and
+ * then become the program (exec). @throws TOOL_MISSING 50302 without prlimit
+ */
+export async function withAttributes(
+    command: Command,
+    {
+        umask,
+        limits = {}
+    }: { readonly umask: number | undefined; readonly limits: SpawnOptions['limits'] | undefined }
+): Promise<Command> {
+    return withUmask(await withLimits(command, limits), umask);
+}
+
+function withUmask({ path, args }: Command, umask: number | undefined): Command {
+    const script = 'umask "$1" && shift && exec "$@"';
+    return umask === undefined
+        ? { path, args }
+        : { path: '/bin/sh', args: ['-c', script, 'portico-program', umask.toString(8), path, ...args] };
+}
+
+async function withLimits(
     { path, args }: Command,
     { group: _group, ...limits }: NonNullable<SpawnOptions['limits']>
 ): Promise<Command> {

@@ -19,7 +19,7 @@ import {
 import type { HealthReport } from '../generation.ts';
 import { makeGroup } from './group.ts';
 import { accountOf } from './machine.ts';
-import { checkProgram, withLimits } from './options.ts';
+import { checkProgram, withAttributes } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
 
 /** What the services of one plugin need. */
@@ -132,7 +132,16 @@ export class PluginServices {
 
     async #command(options: ServiceOptions): Promise<ServiceCommand> {
         const { grants } = this.#options;
-        const { file, args, cwd = '/', user, limits = {}, restart = 'always', privateFiles = {} } = options;
+        const {
+            file,
+            args,
+            cwd = '/',
+            user,
+            umask,
+            limits = {},
+            restart = 'always',
+            privateFiles = {}
+        } = options;
         const hasFiles = Object.keys(privateFiles).length > 0;
         grants.require('exec', file);
         if (user !== undefined) {
@@ -152,7 +161,7 @@ export class PluginServices {
         }
         return {
             grants: { exec: file, user: user ?? null },
-            ...(await withLimits({ path, args }, limits)),
+            ...(await withAttributes({ path, args }, { limits, umask })),
             cwd,
             env: {
                 ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }),
@@ -193,12 +202,23 @@ function checkService(name: unknown, options: ServiceOptions): void {
     if (typeof name !== 'string' || !serviceName.test(name)) {
         throw refused('name', `The name of a service is ${serviceName.source}`);
     }
-    const { file, args, env, cwd, privateFiles, limits = {}, restart = 'always', stopSeconds = 0 } = options;
+    const {
+        file,
+        args,
+        env,
+        cwd,
+        umask,
+        privateFiles,
+        limits = {},
+        restart = 'always',
+        stopSeconds = 0
+    } = options;
     try {
         checkProgram(file, args, {
             limits,
             ...(env === undefined ? {} : { env }),
             ...(cwd === undefined ? {} : { cwd }),
+            ...(umask === undefined ? {} : { umask }),
             ...(privateFiles === undefined ? {} : { privateFiles })
         });
     } catch (error) {
