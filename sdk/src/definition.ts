@@ -39,9 +39,11 @@ type Unplain<T> = unknown extends T
       ? never
       : T extends bigint | symbol | ((...args: never[]) => unknown)
         ? T
-        : T extends object
-          ? { [K in keyof T]-?: Unplain<T[K]> }[keyof T]
-          : never;
+        : T extends readonly (infer Item)[]
+          ? Unplain<Item>
+          : T extends object
+            ? { [K in keyof T]-?: Unplain<T[K]> }[keyof T]
+            : never;
 
 /**
  * What a contract may be: functions of one plain input and the call, which answer later with plain data or a series of it. Anything else

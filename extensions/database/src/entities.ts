@@ -64,8 +64,43 @@ export const HistoryEntity = defineEntity({
 /** A row of `history`. */
 export type HistoryRow = Row<InferEntity<typeof HistoryEntity>>;
 
+/** A dump of one database. */
+export const DumpEntity = defineEntity({
+    name: 'DatabaseDump',
+    tableName: 'dumps',
+    properties: {
+        id: p.integer().primary(),
+        /** Null for a file that was uploaded, and when the server was forgotten. */
+        serverId: p.integer().nullable(),
+        kind: p.string().$type<KindName>(),
+        database: p.string(),
+        format: p.string().$type<'native' | 'sql'>(),
+        encoding: p.string(),
+        /** Below the folder of the settings. */
+        file: p.string(),
+        bytes: p.bigint('number'),
+        sha256: p.string(),
+        state: p.string().$type<'running' | 'ready'>(),
+        createdAt: p.integer()
+    }
+});
+/** A row of `dumps`. */
+export type DumpRow = Row<InferEntity<typeof DumpEntity>>;
+
+/** Something on a server that exists only until work is done. */
+export const UnfinishedEntity = defineEntity({
+    name: 'DatabaseUnfinished',
+    tableName: 'unfinished',
+    properties: {
+        id: p.integer().primary(),
+        serverId: p.integer(),
+        type: p.string(),
+        name: p.string()
+    }
+});
+
 /** The entities of the plugin. */
-export const entities = [ServerEntity, HistoryEntity];
+export const entities = [ServerEntity, HistoryEntity, DumpEntity, UnfinishedEntity];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
@@ -78,6 +113,14 @@ export const migrations: readonly Migration[] = [
             `create table history (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, actor text not null, database text not null, sql text not null,
             write integer not null, at integer not null, duration_ms integer not null, rows integer, failure text)`,
             'create index history_of_actor on history (actor, id)'
+        ]
+    },
+    {
+        name: '0002-dumps',
+        up: [
+            `create table dumps (id integer primary key autoincrement, server_id integer references servers (id) on delete set null, kind text not null, database text not null, format text not null,
+            encoding text not null, file text not null, bytes integer not null, sha256 text not null, state text not null, created_at integer not null)`,
+            'create table unfinished (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, type text not null, name text not null)'
         ]
     }
 ];

@@ -1,10 +1,14 @@
 /** Knows database servers, and lets people work on them. */
 import { definePlugin } from '@portico/sdk';
 
+import { createContract } from './contract.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { registerHooks } from './hooks.ts';
 import { registerConsoleRoutes } from './routes/console.ts';
+import { registerDataRoutes } from './routes/data.ts';
 import { registerDatabaseRoutes } from './routes/databases.ts';
+import { registerDumpRoutes } from './routes/dumps.ts';
 import { registerServerRoutes } from './routes/servers.ts';
 import { registerSessionRoutes } from './routes/sessions.ts';
 import { registerTableRoutes } from './routes/tables.ts';
@@ -27,14 +31,23 @@ export default definePlugin({
         registerTableRoutes(ctx, services);
         registerConsoleRoutes(ctx, services);
         registerSessionRoutes(ctx, services);
+        registerDataRoutes(ctx, services);
+        registerDumpRoutes(ctx, services);
+        registerHooks(ctx, services);
         registerHealthChecks(ctx, services);
         ctx.onStart(async () => {
-            await ctx.schedule('watch', { everySeconds: watchSeconds }, () => services.servers.watch());
+            await services.dumps.sweep();
+            await services.folder.remove('uploads');
+            await ctx.schedule('watch', { everySeconds: watchSeconds }, async () => {
+                await services.servers.watch();
+                await services.unfinished.sweep();
+            });
             await ctx.schedule('history', { everySeconds: 3_600 }, () => services.history.expire());
         });
         ctx.onStop(() => {
             services.console.close();
             services.connections.close();
         });
+        return createContract(services);
     }
 });

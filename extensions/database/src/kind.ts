@@ -69,6 +69,8 @@ export interface Session {
         parameters: readonly unknown[],
         options: { readonly write: boolean }
     ): Promise<ResultStream>;
+    /** Sends the data of a COPY statement (PostgreSQL). @throws SQL_FAILED 42250 */
+    copy(sql: string, data: AsyncIterable<Buffer>): Promise<void>;
     /** Ends it in good order. */
     close(): Promise<void>;
     /** Ends it at once: the server stops what it does for it when it next writes. */
@@ -115,6 +117,8 @@ export interface DatabaseStatements {
     create(access: Access, database: NewDatabase): Promise<void>;
     /** Ends the sessions that use it. @throws NOT_FOUND 40400 */
     drop(access: Access, name: string): Promise<void>;
+    /** Gives two databases each other's names, at once; null where the server cannot. Accounts keep their levels by name. */
+    readonly swap: ((access: Access, name: string, other: string) => Promise<void>) | null;
 }
 
 /** What an account may do in one database. */
@@ -153,6 +157,16 @@ export interface AccountStatements {
     setLocked(access: Access, account: AccountName, locked: boolean): Promise<void>;
     /** Gives exactly these levels, and takes all other levels away. @throws NOT_FOUND 40400 for a database */
     setGrants(access: Access, account: AccountName, grants: readonly Grant[]): Promise<void>;
+    /** The name of the account that runs the statements of strangers in a database. */
+    guestOf(database: string): AccountName;
+    /** Makes that account: it owns one database and nothing else, to run the statements of strangers. */
+    createGuest(
+        access: Access,
+        account: AccountName,
+        options: { readonly database: string; readonly password: string }
+    ): Promise<void>;
+    /** Closes that account; what it made stays. */
+    closeGuest(access: Access, account: AccountName): Promise<void>;
     /** Removes the account; what it owns goes to the owner of its database. */
     drop(access: Access, account: AccountName): Promise<void>;
     /** Makes sure that the account may read, or own, a database. Nothing is taken away. */
@@ -213,6 +227,8 @@ export interface StructureStatements {
     table(session: Session, name: TableName): Promise<TableStructure>;
     /** The table in a statement, quoted. */
     quoteTable(name: TableName): string;
+    /** A value in a statement that is written down, such as an export. */
+    literal(value: Cell): string;
     /** A condition that is true where a column has just the value that a client saw; `value` is added to the parameters. */
     same(column: string, value: Cell, parameters: unknown[]): string;
 }

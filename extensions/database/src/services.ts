@@ -1,21 +1,16 @@
 /** The services of one generation of the plugin. */
 import { Console } from './console/console.ts';
 import { History } from './console/history.ts';
-import type { ServerRow } from './entities.ts';
-import type { Access, Kind } from './kind.ts';
+import { Dumps } from './dumps/dumps.ts';
+import { DataFolder } from './dumps/folder.ts';
+import { Restores } from './dumps/restores.ts';
+import { Unfinished } from './dumps/unfinished.ts';
 import { kinds } from './kinds.ts';
 import { Connections } from './servers/connections.ts';
 import { Readers } from './servers/readers.ts';
 import { Servers } from './servers/servers.ts';
 import type { Ctx } from './settings.ts';
-
-/** A server with what is needed to work on it. */
-export interface Target {
-    readonly server: ServerRow;
-    readonly kind: Kind;
-    /** Sessions as the panel's own account. */
-    readonly admin: Access;
-}
+import type { FindTarget, Target } from './target.ts';
 
 /** What the routes ask. */
 export interface Services {
@@ -24,8 +19,11 @@ export interface Services {
     readonly readers: Readers;
     readonly console: Console;
     readonly history: History;
+    readonly folder: DataFolder;
+    readonly dumps: Dumps;
+    readonly unfinished: Unfinished;
     /** The server of a number. @throws NOT_FOUND 40400 */
-    target(id: number): Promise<Target>;
+    readonly target: FindTarget;
     /** Forgets what was prepared in a database that is gone. */
     forgetDatabase(id: number, database: string): void;
 }
@@ -36,16 +34,23 @@ export function createServices(ctx: Ctx): Services {
     const servers = new Servers(ctx, connections);
     const readers = new Readers(ctx, connections);
     const history = new History(ctx);
+    const folder = new DataFolder(ctx);
+    const target = async (id: number): Promise<Target> => {
+        const server = await servers.get(id);
+        return { server, kind: kinds[server.kind], admin: connections.admin(server) };
+    };
+    const unfinished = new Unfinished(ctx, target);
+    const restores = new Restores({ ctx, folder, connections, unfinished, target });
     return {
         servers,
         connections,
         readers,
         history,
         console: new Console(connections, readers, history),
-        async target(id) {
-            const server = await servers.get(id);
-            return { server, kind: kinds[server.kind], admin: connections.admin(server) };
-        },
+        folder,
+        dumps: new Dumps({ ctx, folder, restores, target }),
+        unfinished,
+        target,
         forgetDatabase: (id, database) => readers.forget(id, database)
     };
 }

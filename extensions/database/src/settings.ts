@@ -3,6 +3,21 @@ import { type Context, joi, type Value } from '@portico/sdk';
 
 /** The settings; their descriptions are the documentation. */
 export const settings = joi.object({
+    dataFolder: joi
+        .string()
+        .pattern(/^\/[^\0]+$/, 'absolute path')
+        .default('/var/lib/portico-database')
+        .description('Dumps, and servers that the panel runs, lie here')
+        .label('Folder')
+        .meta({ ui: { widget: 'path' } }),
+    dumpsKept: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(1_000)
+        .default(10)
+        .description('Dumps kept of each database; older ones are removed')
+        .label('Dumps kept of a database'),
     consoleRows: joi
         .number()
         .integer()

@@ -3,6 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
+import type { Remote } from '@portico/sdk';
+import { partnerProxy } from '@portico/sdk/host';
+
+import type { Caller } from '../../../core/src/platform/call.ts';
 import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import database from '../../../extensions/database/src/index.ts';
 import type { Manifest } from '../../../registry/src/manifest.ts';
@@ -14,10 +18,20 @@ const { portico: manifest } = JSON.parse(
 ) as { portico: Manifest };
 const verbs = ['read', 'query', 'operate', 'logs', 'write', 'secrets'];
 
+/** A task that has ended. */
+export interface EndedTask {
+    readonly state: string;
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into results of every shape
+    readonly result: any;
+    readonly error: { readonly code: number; readonly message: string } | null;
+}
+
 /** One plugin, and people who ask it. */
 export class Harness {
     readonly rig: PluginRig;
     generation!: Generation;
+
+    readonly callers = new Map<string, Caller>();
 
     private constructor(rig: PluginRig) {
         this.rig = rig;
@@ -27,7 +41,7 @@ export class Harness {
         const rig = await createPluginRig();
         const harness = new Harness(rig);
         const all = verbs.map((verb) => `database:${verb}`);
-        rig.user('admin', all, { fresh: true });
+        harness.callers.set('admin', rig.user('admin', all, { fresh: true }));
         rig.user('tired', all, { fresh: false });
         rig.user(
             'operator',
@@ -44,9 +58,39 @@ export class Harness {
             name: 'database',
             manifest,
             capabilities: manifest.capabilities ?? {},
-            settings: settings as Record<string, unknown>,
+            settings: { dataFolder: this.dataFolder, ...settings },
             dataDir: join(this.rig.root, 'data', 'database')
         });
+    }
+
+    get dataFolder(): string {
+        return join(this.rig.root, 'databases');
+    }
+
+    /** Waits for the end of a task. */
+    async task({ status, data, text }: Pick<Asked, 'status' | 'data' | 'text'>): Promise<EndedTask> {
+        if (status !== 202) {
+            throw new Error(`${status} ${text}`);
+        }
+        return until('the task', async () => {
+            const found = this.rig.tasks.get(data.id as number, this.callers.get('admin') as Caller);
+            return ['queued', 'running'].includes(found.state) ? null : (found as EndedTask);
+        });
+    }
+
+    /** The plugin's contract, as another plugin calls it for a user. */
+    contract<C>(who: string): Remote<C> {
+        const caller = this.callers.get(who) as Caller;
+        const proxy = partnerProxy('database', ({ method, input }) =>
+            this.rig.host.contracts.call('database', {
+                method,
+                input,
+                plugin: 'test',
+                held: { caller, ip: null, requestId: `call-${method}` },
+                signal: null
+            })
+        );
+        return proxy as Remote<C>; // the type of the contract is the test's to say
     }
 
     ask(

@@ -1,4 +1,6 @@
 /** Accounts of MySQL and MariaDB. A level is a set of privileges on one database. */
+import { createHash } from 'node:crypto';
+
 import { errors } from '@portico/sdk';
 
 import type { Access, AccountInfo, AccountName, AccountStatements, Grant, Level, Session } from '../kind.ts';
@@ -50,12 +52,31 @@ export const accounts: AccountStatements = {
         alter(access, account, locked ? 'account lock' : 'account unlock'),
     setGrants: (access, account, grants) =>
         access.use(null, (session) => replaceGrants(session, account, grants)),
+    guestOf,
+    async createGuest(access, account, { database, password }) {
+        await access.use(null, async (session) => {
+            const name = quoteAccount(account);
+            await session.run(`create user if not exists ${name} identified by ${quotePassword(password)}`);
+            await session.run(`alter user ${name} identified by ${quotePassword(password)}`);
+            await session.run(`alter user ${name} account unlock`);
+            await give(session, account, { database, level: 'owner' });
+        });
+    },
+    closeGuest: (access, account) => alter(access, account, 'account lock'),
     drop: (access, account) =>
         access.use(null, async (session) => void (await session.run(`drop user ${quoteAccount(account)}`))),
     async ensureLevel(access, account, { database, level }) {
         await access.use(null, (session) => give(session, account, { database, level }));
     }
 };
+
+/** The account of restores. It stays behind, locked, as the definer of the views and routines that it made, and goes with the database. */
+export function guestOf(database: string): AccountName {
+    return {
+        username: `portico_${createHash('sha256').update(database).digest('hex').slice(0, 16)}`,
+        host: '%'
+    };
+}
 
 /** Takes every right on a database away. */
 export async function revokeDatabase(session: Session, database: string): Promise<void> {

@@ -2,15 +2,15 @@
 import { errors } from '@portico/sdk';
 
 import type { Access, DatabaseInfo, DatabaseStatements, NewDatabase, Session } from '../kind.ts';
-import { accounts, parseAccount, revokeDatabase } from './accounts.ts';
-import { quote } from './names.ts';
+import { accounts, guestOf, parseAccount, revokeDatabase } from './accounts.ts';
+import { quote, quoteAccount } from './names.ts';
 
 const system = new Set(['mysql', 'information_schema', 'performance_schema', 'sys']);
 
 const isSystem = (name: string): boolean => system.has(name.toLowerCase());
 
 /** The databases of a server. */
-export const databases: DatabaseStatements = { isSystem, list, get, create, drop };
+export const databases: DatabaseStatements = { isSystem, list, get, create, drop, swap: null };
 
 async function list(session: Session): Promise<readonly DatabaseInfo[]> {
     return select(session, null);
@@ -30,7 +30,12 @@ async function create(access: Access, { name, owner, charset, collation }: NewDa
             throw errors.conflict('name');
         }
         const words = [
-            charset === null ? '' : ` character set ${quote(charset)}`,
+            // The default of many servers holds only a part of all characters.
+            charset === null
+                ? collation === null
+                    ? ' character set utf8mb4'
+                    : ''
+                : ` character set ${quote(charset)}`,
             collation === null ? '' : ` collate ${quote(collation)}`
         ];
         await session.run(`create database ${quote(name)}${words.join('')}`);
@@ -53,6 +58,7 @@ async function drop(access: Access, name: string): Promise<void> {
         }
         await session.run(`drop database ${quote(name)}`);
         await revokeDatabase(session, name);
+        await session.run(`drop user if exists ${quoteAccount(guestOf(name))}`);
     });
 }
 

@@ -71,9 +71,13 @@ class MysqlSession implements Session {
     serverVersion = '';
     flavour: Flavour = 'mysql';
     readonly #connection: Connection;
+    /** Rejects when the session is destroyed: the driver does not tell the work that waits. */
+    readonly #gone = Promise.withResolvers<never>();
+    #rows: Readable | null = null;
 
     constructor(connection: Connection) {
         this.#connection = connection;
+        this.#gone.promise.catch(() => undefined);
     }
 
     get id(): string {
@@ -103,6 +107,7 @@ class MysqlSession implements Session {
                 ? this.#connection.query(options)
                 : this.#connection.execute({ ...options, values: parameters.map(parameterOf) });
         const rows = command.stream({ highWaterMark: batchRows });
+        this.#rows = rows;
         const columns: { name: string; type: string }[] = [];
         rows.on('fields', (fields: FieldPacket[] | undefined) => {
             if (columns.length === 0) {
@@ -119,6 +124,10 @@ class MysqlSession implements Session {
         return { columns, batches: readBatches(rows, columns, header), affected: () => header.affected };
     }
 
+    copy(): Promise<void> {
+        return Promise.reject(fail.SQL_FAILED({ sqlState: null, message: 'MySQL has no COPY' }));
+    }
+
     async close(): Promise<void> {
         const ended = new Promise<void>((resolve) => this.#connection.end(() => resolve()));
         await within(2, ended, { late: () => new Error('late'), onLate: () => this.destroy() }).catch(
@@ -127,6 +136,9 @@ class MysqlSession implements Session {
     }
 
     destroy(): void {
+        const gone = fail.SERVER_OFFLINE({ message: 'the connection was closed' });
+        this.#gone.reject(gone);
+        this.#rows?.destroy(gone);
         this.#connection.destroy();
     }
 
@@ -140,7 +152,7 @@ class MysqlSession implements Session {
             this.#connection.execute(sql, parameters.map(parameterOf), done);
         }
         try {
-            return await within(controlSeconds, promise, {
+            return await within(controlSeconds, Promise.race([promise, this.#gone.promise]), {
                 late: () => fail.QUERY_TIMEOUT({ seconds: controlSeconds }),
                 onLate: () => this.destroy()
             });

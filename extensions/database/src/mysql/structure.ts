@@ -19,6 +19,7 @@ export const structure: StructureStatements = {
     tables,
     table,
     quoteTable: ({ database, table: name }) => `${quote(database)}.${quote(name)}`,
+    literal: literalOf,
     same
 };
 
@@ -119,6 +120,17 @@ async function selectKeys(session: Session, place: readonly string[]): Promise<T
 async function selectDdl(session: Session, name: TableName): Promise<string> {
     const [row = {}] = await session.all(`show create table ${structure.quoteTable(name)}`);
     return String(row['Create Table'] ?? row['Create View'] ?? '');
+}
+
+function literalOf(value: Cell): string {
+    if (value === null || typeof value === 'number' || typeof value === 'boolean') {
+        return String(value);
+    }
+    if (typeof value === 'object' && 'base64' in value) {
+        return `x'${Buffer.from(String(value.base64), 'base64').toString('hex')}'`;
+    }
+    const text = typeof value === 'object' ? JSON.stringify(value) : value;
+    return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
 /** The server compares texts by its collations and numbers by their values; here both must also read the same. */

@@ -1,4 +1,6 @@
 /** Accounts of PostgreSQL: roles that log in. Their levels are memberships, see `groups.ts`. */
+import { randomUUID } from 'node:crypto';
+
 import { errors } from '@portico/sdk';
 
 import type { Access, AccountInfo, AccountName, AccountStatements, Grant, Level, Session } from '../kind.ts';
@@ -44,6 +46,12 @@ export const accounts: AccountStatements = {
             await give(access, account, grant);
         }
     },
+    guestOf: () => ({ username: `portico_guest_${randomUUID().replaceAll('-', '')}`, host: null }),
+    async createGuest(access, account, { database, password }) {
+        await accounts.create(access, account, password);
+        await give(access, account, { database, level: 'owner' });
+    },
+    closeGuest: drop,
     drop,
     ensureLevel: give
 };

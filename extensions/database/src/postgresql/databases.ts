@@ -14,7 +14,8 @@ export const databases: DatabaseStatements = {
     list: (session) => select(session, null),
     get,
     create,
-    drop
+    drop,
+    swap
 };
 
 async function get(access: Access, name: string): Promise<DatabaseInfo> {
@@ -62,6 +63,33 @@ async function drop(access: Access, name: string): Promise<void> {
         const { oid } = await ownerOf(session, name);
         await session.run(`drop database ${quote(name)} with (force)`);
         await dropGroups(session, oid);
+    });
+}
+
+/** In one transaction; sessions that use either are ended. Accounts follow the name, so they get their levels in the other one. */
+async function swap(access: Access, name: string, other: string): Promise<void> {
+    const all = await accounts.list(access);
+    const held = all.flatMap((account) =>
+        account.grants.filter(({ database }) => database === name).map(({ level }) => ({ account, level }))
+    );
+    for (const { account, level } of held) {
+        await accounts.ensureLevel(access, account, { database: other, level });
+    }
+    await access.use(null, async (session) => {
+        await session.run('begin');
+        await session.all(
+            'select pg_terminate_backend(pid) from pg_stat_activity where datname = any($1) and pid <> pg_backend_pid()',
+            [[name, other]]
+        );
+        const between = `portico_swap_${Date.now()}`;
+        for (const [from, to] of [
+            [name, between],
+            [other, name],
+            [between, other]
+        ] as const) {
+            await session.run(`alter database ${quote(from)} rename to ${quote(to)}`);
+        }
+        await session.run('commit');
     });
 }
 

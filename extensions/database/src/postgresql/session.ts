@@ -1,5 +1,9 @@
 /** Connections to PostgreSQL. */
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
 import pg, { type Client as PgClient, type FieldDef } from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
 import Cursor from 'pg-cursor';
 
 import { fail } from '../errors.ts';
@@ -160,6 +164,14 @@ class PostgresqlSession implements Session {
                 batches: reader.batches(first),
                 affected: () => null
             };
+        } catch (error) {
+            throw failureOf(error);
+        }
+    }
+
+    async copy(sql: string, data: AsyncIterable<Buffer>): Promise<void> {
+        try {
+            await pipeline(Readable.from(data, { objectMode: false }), this.#client.query(copyFrom(sql)));
         } catch (error) {
             throw failureOf(error);
         }

@@ -20,6 +20,7 @@ export const structure: StructureStatements = {
     tables,
     table,
     quoteTable: ({ schema, table: name }) => `${quote(schema)}.${quote(name)}`,
+    literal: literalOf,
     same
 };
 
@@ -175,6 +176,17 @@ function ddlOf(
     return [`create table ${structure.quoteTable(name)} (\n${body}\n)`, ...indexes]
         .map((each) => `${each};`)
         .join('\n');
+}
+
+function literalOf(value: Cell): string {
+    if (value === null || typeof value === 'number' || typeof value === 'boolean') {
+        return String(value);
+    }
+    if (typeof value === 'object' && 'base64' in value) {
+        return `'\\x${Buffer.from(String(value.base64), 'base64').toString('hex')}'`;
+    }
+    const text = typeof value === 'object' ? JSON.stringify(value) : value;
+    return `'${text.replaceAll("'", "''")}'`;
 }
 
 /** Compares what the column reads as: that is what the client saw. */

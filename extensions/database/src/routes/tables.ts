@@ -4,8 +4,9 @@ import { joi, nextCursorHeader, reply } from '@portico/sdk';
 import { applyChanges, type Change } from '../data/changes.ts';
 import { selectRows } from '../data/rows.ts';
 import type { TableName } from '../kind.ts';
-import type { Services, Target } from '../services.ts';
+import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import type { Target } from '../target.ts';
 import { resultFields } from './console.ts';
 import { cursorOf, databaseParams, existingName, numberOf, pageOf, paging, tableParams } from './paging.ts';
 

@@ -3,8 +3,9 @@ import { errors, joi, reply } from '@portico/sdk';
 
 import type { AccountInfo, AccountName, Grant } from '../kind.ts';
 import { makePassword } from '../passwords.ts';
-import type { Services, Target } from '../services.ts';
+import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import type { Target } from '../target.ts';
 import { existingName, newName, pageOf, paging, serverId, serverParams } from './paging.ts';
 
 const levelWords = {

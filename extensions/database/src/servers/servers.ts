@@ -47,15 +47,47 @@ export class Servers {
         const address = this.#addressOf(input, kinds[input.kind].defaultPort);
         const login = { username: input.username, password: input.password ?? '' };
         const seen = await this.#logIn(input.kind, address, login, input.reader ?? null);
+        const row = await this.#columns(input, seen);
+        return this.#unique(async (em) => {
+            if ((await em.count(ServerEntity)) >= mostServers) {
+                throw errors.inUse(`${mostServers} servers`);
+            }
+            return findServer(em, await em.insert(ServerEntity, row));
+        });
+    }
+
+    /** Stores a server as it was exported, in place of the one with its name, whether it answers now or not. */
+    async put(input: NewServer): Promise<void> {
+        const { createdAt, version, ...row } = await this.#columns(input, {
+            serverVersion: null,
+            flavour: null
+        });
+        await this.#ctx.db.write(async (em) => {
+            const found = await em.findOne(ServerEntity, { name: input.name });
+            if (found === null) {
+                await em.insert(ServerEntity, { ...row, createdAt, version });
+            } else if (found.mode === 'managed' || found.kind !== input.kind) {
+                throw errors.conflict('name');
+            } else {
+                await em.nativeUpdate(ServerEntity, { id: found.id }, { ...row, version: found.version + 1 });
+            }
+        });
+    }
+
+    async #columns(
+        input: NewServer,
+        seen: Pick<ServerRow, 'serverVersion' | 'flavour'>
+    ): Promise<Omit<ServerRow, 'id'>> {
+        const { password = '' } = input;
         const now = Date.now();
-        const row = {
+        return {
             version: 1,
             name: input.name,
             kind: input.kind,
-            mode: 'registered' as const,
-            ...address,
-            username: login.username,
-            password: login.password === '' ? null : await this.#ctx.secrets.seal(login.password),
+            mode: 'registered',
+            ...this.#addressOf(input, kinds[input.kind].defaultPort),
+            username: input.username,
+            password: password === '' || password === null ? null : await this.#ctx.secrets.seal(password),
             nextPassword: null,
             ...(await this.#readerColumns(input.reader ?? null)),
             serverVersion: seen.serverVersion,
@@ -63,12 +95,6 @@ export class Servers {
             createdAt: now,
             updatedAt: now
         };
-        return this.#unique(async (em) => {
-            if ((await em.count(ServerEntity)) >= mostServers) {
-                throw errors.inUse(`${mostServers} servers`);
-            }
-            return findServer(em, await em.insert(ServerEntity, row));
-        });
     }
 
     /** Changes how a server is reached, after a login that proves it. @throws LOGIN_FAILED 42254, VERSION_STALE 41200 */

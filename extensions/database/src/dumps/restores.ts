@@ -1,0 +1,107 @@
+/** Brings a dump back into a database that nothing uses until it is whole. */
+import { randomUUID } from 'node:crypto';
+
+import { errors, type TaskRun } from '@portico/sdk';
+
+import type { DumpRow } from '../entities.ts';
+import { makePassword } from '../passwords.ts';
+import type { Connections } from '../servers/connections.ts';
+import type { Ctx } from '../settings.ts';
+import type { FindTarget, Target } from '../target.ts';
+import type { DataFolder } from './folder.ts';
+import { checkScript, type Encoding, runScript, sqlOf } from './runner.ts';
+import type { Unfinished } from './unfinished.ts';
+
+/** What restoring needs. */
+export interface RestoresOptions {
+    readonly ctx: Ctx;
+    readonly folder: DataFolder;
+    readonly connections: Connections;
+    readonly unfinished: Unfinished;
+    readonly target: FindTarget;
+}
+
+/** Where a dump goes. */
+export interface Destination {
+    readonly serverId: number;
+    readonly database: string;
+    /** The database is there, and stays whole until the new one is. */
+    readonly replaces: boolean;
+}
+
+/** Restores dumps. */
+export class Restores {
+    readonly #options: RestoresOptions;
+
+    constructor(options: RestoresOptions) {
+        this.#options = options;
+    }
+
+    /** @throws CLIENT_COMMAND 42253 before anything is made; SQL_FAILED 42250, and nothing is left */
+    async run(
+        { file, encoding }: Pick<DumpRow, 'file' | 'encoding'>,
+        { serverId, database, replaces }: Destination,
+        { signal, progress, log }: Pick<TaskRun, 'signal' | 'progress' | 'log'>
+    ): Promise<void> {
+        const { ctx, folder, unfinished, target } = this.#options;
+        const found = await target(serverId);
+        const { kind, admin } = found;
+        if (replaces && kind.databases.swap === null) {
+            throw errors.invalid([
+                {
+                    path: 'replace',
+                    message: 'This kind of server cannot rename databases: restore into a new one'
+                }
+            ]);
+        }
+        await using handle = await folder.files().open(file, 'r');
+        const read = () => sqlOf(ctx, handle, encoding as Encoding, signal);
+        progress(0, 'Checking');
+        await checkScript(kind.name, read());
+        const name = replaces ? `portico_new_${randomUUID().slice(0, 8)}` : database;
+        const made = await unfinished.begin({ serverId, type: 'database', name });
+        try {
+            await kind.databases.create(admin, { name, owner: null, charset: null, collation: null });
+            progress(0.2, 'Restoring');
+            const result = await this.asGuest(found, name, (session) =>
+                runScript(kind.name, session, read(), signal)
+            );
+            log(
+                `${result.statements} statements were run, ${result.skipped} on owners and rights were left out`
+            );
+            if (replaces && kind.databases.swap !== null) {
+                progress(0.9, 'Replacing');
+                // From here on the new database has the name, and the old one is what has to go.
+                await kind.databases.swap(admin, database, name);
+                await unfinished.remove(made);
+            } else {
+                await unfinished.finish(made);
+            }
+        } catch (error) {
+            await unfinished.remove(made);
+            throw error;
+        }
+    }
+
+    /** Runs work as an account that owns this database only, and goes with the work. */
+    async asGuest<T>(
+        { kind, admin, server }: Target,
+        database: string,
+        work: (session: Parameters<Parameters<Target['admin']['use']>[1]>[0]) => Promise<T>
+    ): Promise<T> {
+        const { connections, unfinished } = this.#options;
+        const password = makePassword();
+        const account = kind.accounts.guestOf(database);
+        const made = await unfinished.begin({
+            serverId: server.id,
+            type: 'account',
+            name: kind.accounts.format(account)
+        });
+        try {
+            await kind.accounts.createGuest(admin, account, { database, password });
+            return await connections.as(server, { username: account.username, password }).use(database, work);
+        } finally {
+            await unfinished.remove(made);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+/** The hooks of the core that the plugin taps: each database is one item of a backup, and each registered server one of an export. */
+import { joi } from '@portico/sdk';
+
+import { readFile } from './dumps/runner.ts';
+import { ServerEntity, type ServerRow } from './entities.ts';
+import { type NewServer, newServer } from './servers/input.ts';
+import type { Services } from './services.ts';
+import type { Ctx } from './settings.ts';
+
+const item = 'servers';
+
+/** A database to back up. */
+interface Item {
+    readonly server: ServerRow;
+    readonly database: string;
+    readonly sizeBytes: number;
+    readonly name: string;
+}
+
+/** Takes part in backups, exports and imports of the panel. The core seals what a plugin gives, so passwords may be in it. */
+export function registerHooks(ctx: Ctx, services: Services): void {
+    registerBackup(ctx, services);
+    ctx.hooks.tap('export.collect', async () => [
+        {
+            name: item,
+            data: { servers: await exported(ctx, services) },
+            leftOut: ['dumps and what is in databases: they belong into a backup']
+        }
+    ]);
+    ctx.hooks.tap('import.restore', async ({ items, mode }) => {
+        const given = items.find(({ name }) => name === item);
+        if (given === undefined) {
+            return [];
+        }
+        const problems = await restore(ctx, services, given.data, mode);
+        return [
+            problems.length === 0
+                ? { item, ok: true }
+                : { item, ok: false, message: `Not restored: ${problems.join('; ')}` }
+        ];
+    });
+}
+
+async function exported(ctx: Ctx, { servers }: Services): Promise<readonly NewServer[]> {
+    const opened = (sealed: string | null): Promise<string> | string =>
+        sealed === null ? '' : ctx.secrets.open(sealed);
+    const rows = (await servers.list()).filter(({ mode }) => mode === 'registered');
+    return Promise.all(
+        rows.map(async (row) => ({
+            name: row.name,
+            kind: row.kind,
+            mode: 'registered' as const,
+            host: row.host,
+            socket: row.socket,
+            port: row.port,
+            username: row.username,
+            password: await opened(row.password),
+            reader:
+                row.readerName === null || row.readerMade
+                    ? null
+                    : { username: row.readerName, password: await opened(row.readerPassword) },
+            tls: row.tls,
+            ca: row.ca
+        }))
+    );
+}
+
+/** Each database of each server that answers, as `server/database`. */
+async function databasesOf({ servers, target }: Services): Promise<readonly Item[]> {
+    const all = await Promise.all(
+        (await servers.list()).map(async ({ id, name }) => {
+            const { kind, server, admin } = await target(id);
+            const found = await admin.use(null, (session) => kind.databases.list(session));
+            return found
+                .filter(({ system }) => !system)
+                .map(({ name: database, sizeBytes }) => ({
+                    server,
+                    database,
+                    sizeBytes,
+                    name: `${name}/${database}`
+                }));
+        })
+    );
+    return all.flat();
+}
+
+/** Taps that dump databases for a backup, and bring them back as databases beside those that are there. */
+function registerBackup(ctx: Ctx, services: Services): void {
+    const { dumps } = services;
+    ctx.hooks.tap('backup.list', async () =>
+        (await databasesOf(services)).map(({ name, sizeBytes }) => ({
+            name,
+            title: `Database ${name}`,
+            bytes: sizeBytes
+        }))
+    );
+    ctx.hooks.tap('backup.collect', async ({ folder, only }) => {
+        const files = ctx.files(folder);
+        const wanted = (await databasesOf(services)).filter(
+            ({ name }) => only === undefined || only.includes(name)
+        );
+        const items = [];
+        for (const [index, { server, database, name }] of wanted.entries()) {
+            const path = `${index}.dump`;
+            const bytes = await dumps.writeTo(files, path, { server, database });
+            items.push({ name, title: `Database ${name}`, path, bytes });
+        }
+        return items;
+    });
+    ctx.hooks.tap('backup.restore', async ({ folder, items }) => {
+        const results = [];
+        for (const { name, path } of items) {
+            const outcome = await restoreItem(ctx, services, { folder, name, path }).then(
+                (message) => ({ ok: true, message }),
+                (error: unknown) => ({ ok: false, message: (error as Error).message })
+            );
+            results.push({ item: name, ...outcome });
+        }
+        return results;
+    });
+}
+
+/** Restores under its own name, or beside a database that has it. Returns where it went. */
+async function restoreItem(
+    ctx: Ctx,
+    { servers, dumps, target }: Services,
+    { folder, name, path }: { readonly folder: string; readonly name: string; readonly path: string }
+): Promise<string> {
+    const found = (await servers.list()).find((server) => name.startsWith(`${server.name}/`));
+    if (found === undefined) {
+        throw new TypeError(`There is no server for ${name}: register it under its former name first`);
+    }
+    const wanted = name.slice(found.name.length + 1);
+    const { kind, admin } = await target(found.id);
+    const taken = new Set(
+        (await admin.use(null, (session) => kind.databases.list(session))).map((each) => each.name)
+    );
+    const free = Array.from({ length: 1_000 }, (_, index) =>
+        index === 0 ? wanted : `${wanted.slice(0, 40)}_restored${index}`
+    );
+    const database = free.find((each) => !taken.has(each)) ?? wanted;
+    await using handle = await ctx.files(folder).open(path, 'r');
+    await dumps.takeBack(found, database, readFile(handle, ctx.signal));
+    return database === wanted
+        ? `Restored as ${database}`
+        : `Restored as ${database}, because ${wanted} is there`;
+}
+
+/** The servers of an export, also those that do not answer now: they are stored as they were. */
+async function restore(
+    ctx: Ctx,
+    { servers }: Services,
+    data: unknown,
+    mode: 'merge' | 'replace'
+): Promise<readonly string[]> {
+    const { error, value } = joi
+        .array()
+        .items(newServer)
+        .required()
+        .validate((data as { servers?: unknown } | null)?.servers);
+    if (error !== undefined) {
+        throw new TypeError(`The exported servers cannot be read: ${error.message}`);
+    }
+    const given = value as readonly NewServer[];
+    if (mode === 'replace') {
+        const names = given.map(({ name }) => name);
+        await ctx.db.write(
+            async (em) =>
+                void (await em.nativeDelete(ServerEntity, { mode: 'registered', name: { $nin: names } }))
+        );
+    }
+    const problems: string[] = [];
+    for (const server of given) {
+        await servers
+            .put(server)
+            .catch((thrown: unknown) =>
+                problems.push(`${server.name}: ${String((thrown as Error).message)}`)
+            );
+    }
+    return problems;
+}

@@ -1,0 +1,293 @@
+/** Dumps, restores, files of rows, backups and the contract, with real servers and the real programs. */
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import type { DatabaseContract } from '../../../../extensions/database/src/contract.ts';
+import type { Asked } from '../../../support/plugins/host.ts';
+import { itUnless } from '../../../support/skip.ts';
+import { Harness, until } from '../harness.ts';
+import { type Instance, noMariadb, noPostgresql, startMariadb, startPostgresql } from '../instances.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+const kinds = [
+    { kind: 'mysql', lacks: noMariadb, start: startMariadb },
+    { kind: 'postgresql', lacks: noPostgresql, start: startPostgresql }
+] as const;
+const odd = `it's "odd"; host=x`;
+
+for (const { kind, lacks, start } of kinds) {
+    const isMysql = kind === 'mysql';
+    describe(`dumps: ${kind}`, { timeout: 90_000 }, () => {
+        const run = itUnless(lacks, it);
+        let instance: Instance;
+        let panel: Harness;
+        let server: string;
+        let id: number;
+
+        const task = (answer: Pick<Asked, 'status' | 'data' | 'text'>) => panel.task(answer);
+        const names = async (): Promise<string[]> =>
+            ((await panel.ask('GET', `${server}/databases?limit=500`)).data as { name: string }[]).map(
+                ({ name }) => name
+            );
+        const files = (folder: string): string[] => {
+            try {
+                return readdirSync(join(panel.dataFolder, folder));
+            } catch {
+                return [];
+            }
+        };
+        const upload = async (text: string, name = 'given'): Promise<number> => {
+            const response = await fetch(
+                `${panel.rig.url}/api/plugins/database/dumps/upload?kind=${kind}&name=${name}`,
+                {
+                    method: 'POST',
+                    headers: { authorization: 'Bearer admin', 'content-type': 'application/octet-stream' },
+                    body: text
+                }
+            );
+            return ((await response.json()) as { data: { id: number } }).data.id;
+        };
+        const restore = (dump: number, database: string, more: object = {}) =>
+            panel.ask('POST', `/dumps/${dump}/restore`, { serverId: id, database, ...more });
+
+        before({ timeout: 90_000 }, async () => {
+            if (lacks !== undefined) {
+                return;
+            }
+            [instance, panel] = await Promise.all([start(), Harness.start()]);
+            server = await panel.register(instance);
+            id = Number(server.split('/').at(-1));
+            await panel.ask('POST', `${server}/databases`, { name: odd });
+            await instance.sql(
+                isMysql
+                    ? `create table notes (id int auto_increment primary key, text longtext, raw blob);
+                       insert into notes (text, raw) values ('it''s; \\\\ "x"\\nü🙂', x'00ff27'), (null, null), ('', '');
+                       create view seen as select id from notes;
+                       create trigger stamp before insert on notes for each row set new.text = concat(new.text, ';');
+                       create procedure two() begin select 1; select 2; end`
+                    : `create table notes (id serial primary key, text text, raw bytea);
+                       insert into notes (text, raw) values (E'it''s; \\\\ "x"\\nü🙂', '\\x00ff27'), (null, null), ('', '');
+                       create view seen as select id from notes;
+                       create function two() returns int language sql as $$ select 2; $$`,
+                odd
+            );
+        });
+        after({ timeout: 90_000 }, async () => {
+            await panel?.close();
+            await instance?.close();
+        });
+
+        run('are made, read and restored into new databases, in both formats', async () => {
+            for (const format of ['native', 'sql']) {
+                const begun = await panel.ask(
+                    'POST',
+                    '/dumps',
+                    { serverId: id, databases: [odd], format },
+                    { as: 'operator' }
+                );
+                const made = await task(begun);
+                expect([format, made.state, made.error]).to.equal([format, 'succeeded', null]);
+                const [dump] = made.result.dumpIds as [number];
+                const { data } = await panel.ask('GET', `/dumps/${dump}`);
+                const content = await fetch(`${panel.rig.url}/api/plugins/database/dumps/${dump}/content`, {
+                    headers: { authorization: 'Bearer operator' }
+                });
+                const bytes = Buffer.from(await content.arrayBuffer());
+                expect([data.state, data.bytes, data.sha256]).to.equal([
+                    'ready',
+                    bytes.length,
+                    createHash('sha256').update(bytes).digest('hex')
+                ]);
+                const name = `back ${format}`;
+                const back = await task(await restore(dump, name));
+                expect([format, back.state, back.error]).to.equal([format, 'succeeded', null]);
+                const rows = `select id, text, raw from notes order by id`;
+                expect(await instance.sql(rows, name)).to.equal(await instance.sql(rows, odd));
+                expect((await instance.sql('select id from seen', name)).length).to.equal(3);
+                await instance.sql(isMysql ? 'call two()' : 'select two()', name);
+                expect((await restore(dump, name)).code).to.equal(40900);
+                await panel.ask(
+                    'DELETE',
+                    `${server}/databases/${encodeURIComponent(name)}?confirm=${encodeURIComponent(name)}`
+                );
+                if (isMysql) {
+                    expect((await restore(dump, odd, { replace: true })).status).to.equal(202);
+                } else {
+                    await instance.sql('delete from notes', odd);
+                    const replaced = await task(await restore(dump, odd, { replace: true }));
+                    expect([replaced.state, replaced.error]).to.equal(['succeeded', null]);
+                    expect((await instance.sql(rows, odd)).length).to.equal(3);
+                }
+            }
+            await until(
+                'only the database',
+                async () => (await names()).filter((name) => name.startsWith('portico')).length === 0
+            );
+            expect(files('dumps').length).to.equal(2);
+            expect((await panel.ask('GET', '/dumps')).data.length).to.equal(2);
+            expect((await panel.ask('GET', '/dumps', undefined, { as: 'viewer' })).status).to.equal(200);
+        });
+
+        run('hold nothing that a client program would run, and reach no other database', async () => {
+            await panel.ask('POST', `${server}/databases`, { name: 'victim' });
+            await instance.sql('create table kept (n int)', 'victim');
+            for (const [text, code] of [
+                ['create table a (n int);\n\\! touch /tmp/portico-stolen\n', 42253],
+                [
+                    isMysql
+                        ? 'drop table victim.kept;'
+                        : "copy (select 1) to program 'touch /tmp/portico-stolen';",
+                    42250
+                ],
+                [
+                    isMysql
+                        ? "select 1 into outfile '/tmp/portico-stolen';"
+                        : "select pg_read_file('/etc/passwd');",
+                    42250
+                ],
+                [
+                    isMysql
+                        ? "load data local infile '/etc/passwd' into table t;"
+                        : 'create role portico_evil superuser;',
+                    42250
+                ],
+                [isMysql ? "create user evil@'%';" : 'reset role; set role postgres;', 42250],
+                ['create table half (n int); insert into nope values (1);', 42250]
+            ] as const) {
+                const dump = await upload(text);
+                const failed = await task(await restore(dump, 'given'));
+                expect([text, failed.state, failed.error?.code]).to.equal([text, 'failed', code]);
+                expect(await names()).to.not.include('given');
+                await panel.ask('DELETE', `/dumps/${dump}`);
+            }
+            expect(await instance.sql('select * from kept', 'victim')).to.equal([]);
+            const { text } = await panel.ask('GET', `${server}/users?limit=500`);
+            expect(text).to.not.include('evil').and.not.include('portico_guest');
+        });
+
+        run('leave nothing of a restore or dump that was cut', async () => {
+            const slow = isMysql
+                ? 'create table a (n int);\nselect sleep(20);'
+                : 'create table a (n int);\nselect pg_sleep(20);';
+            const dump = await upload(slow);
+            const begun = await restore(dump, 'cut');
+            await until('the database', async () => (await names()).includes('cut'));
+            expect((await restore(dump, 'cut', { replace: true })).code).to.equal(40901);
+            const report = await panel.generation.close('disabled');
+            expect([report.leaked, report.failures]).to.equal([[], []]);
+            await panel.begin();
+            await until('the sweep', async () => {
+                await panel.ask('POST', `${server}/test`);
+                return !(await names()).includes('cut');
+            });
+            expect((await task(begun)).state).to.not.equal('succeeded');
+            const users = (await panel.ask('GET', `${server}/users?limit=500`)).text;
+            expect(users).to.not.include('portico_guest');
+            await panel.ask('DELETE', `/dumps/${dump}`);
+        });
+
+        run('rows go out and come in as CSV and JSON lines, all or none', async () => {
+            const base = `${server}/databases/${encodeURIComponent(odd)}`;
+            const out = async (format: string): Promise<string> =>
+                (
+                    await fetch(
+                        `${panel.rig.url}/api/plugins/database${base}/export?table=notes&format=${format}`,
+                        {
+                            headers: { authorization: 'Bearer operator' }
+                        }
+                    )
+                ).text();
+            const csv = await out('csv');
+            expect(csv.split('\r\n').slice(0, 1)).to.equal(['id,text,raw']);
+            expect(csv).to.include('\r\n2,,\r\n').and.include('\r\n3,"');
+            expect(JSON.parse((await out('jsonl')).split('\n')[1] ?? '')).to.equal({
+                id: 2,
+                text: null,
+                raw: null
+            });
+            expect(await out('sql')).to.include('insert into');
+            await instance.sql('create table copies (id int primary key, text text)', odd);
+            const bring = async (text: string, query: string): Promise<{ state: string; error: unknown }> => {
+                const response = await fetch(
+                    `${panel.rig.url}/api/plugins/database${base}/import?table=copies&${query}`,
+                    {
+                        method: 'POST',
+                        headers: { authorization: 'Bearer admin', 'content-type': 'text/csv' },
+                        body: text
+                    }
+                );
+                const { data } = (await response.json()) as { data: { id: number } };
+                return task({ status: response.status, data, text: '' });
+            };
+            const rows = () => instance.sql('select id, text from copies order by id', odd);
+            expect(
+                (await bring('id,text\r\n1,"a, ""b""\n;"\r\n2,\r\n3,""\r\n', 'format=csv')).state
+            ).to.equal('succeeded');
+            const first = [
+                { id: 1, text: 'a, "b"\n;' },
+                { id: 2, text: null },
+                { id: 3, text: '' }
+            ];
+            expect((await rows()).map((row) => ({ ...row }))).to.equal(first);
+            for (const wrong of [
+                'id,text\n9,x\n1,again\n',
+                'id,nope\n1,2\n',
+                'id,text\n"9',
+                'id,text\n9,x,y,z\n'
+            ]) {
+                expect([
+                    wrong,
+                    (await bring(wrong, 'mode=replace').catch(() => ({ state: 'failed' }))).state ===
+                        'failed' || (await rows()).length > 0
+                ]).to.equal([wrong, true]);
+            }
+            expect(
+                (await bring('{"id":7,"text":"x"}\n{"id":8}\n', 'format=jsonl&mode=replace')).state
+            ).to.equal('succeeded');
+            expect((await rows()).map((row) => ({ ...row }))).to.equal([
+                { id: 7, text: 'x' },
+                { id: 8, text: null }
+            ]);
+            expect(files('uploads')).to.equal([]);
+        });
+
+        run('other plugins get a database by contract, by the permissions of who asks', async () => {
+            const contract = panel.contract<DatabaseContract>('admin');
+            const { servers } = await contract.list({});
+            expect(servers.map(({ id: each, kind: its }) => [each, its])).to.equal([[id, kind]]);
+            const given = await contract.provision({ serverId: id, database: 'site', level: 'owner' });
+            await instance.sql('create table pages (n int)', 'site', given);
+            await expect(contract.provision({ serverId: id, database: 'site', level: 'read' })).to.reject();
+            const reader = await contract.provision({
+                serverId: id,
+                database: 'site',
+                level: 'read',
+                existing: true
+            });
+            await expect(instance.sql('insert into pages values (1)', 'site', reader)).to.reject();
+            await expect(
+                panel
+                    .contract<DatabaseContract>('operator')
+                    .provision({ serverId: id, database: 'no', level: 'read' })
+            ).to.reject();
+            expect(await contract.drop({ serverId: id, database: 'site', account: given.account })).to.equal({
+                dropped: true
+            });
+            expect(await contract.drop({ serverId: id, database: 'site', account: reader.account })).to.equal(
+                { dropped: false }
+            );
+            await expect(instance.sql('select 1', undefined, given)).to.reject();
+        });
+
+        run('show no secret to other programs of the machine, nor in the log', async () => {
+            const seen = JSON.stringify(panel.rig.http.lines);
+            expect(seen).to.not.include(instance.password);
+        });
+    });
+}
