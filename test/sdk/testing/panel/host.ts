@@ -24,7 +24,7 @@ import {
     type TestHostOptions
 } from '@portico/testing';
 
-import { root } from '../../support/docs/markdown.ts';
+import { root } from '../../../support/docs/markdown.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
