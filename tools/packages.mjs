@@ -70,6 +70,14 @@ export const SYSTEM_PACKAGES = [
         for: 'test',
         what: 'what keeps services of plugins in a container of the tests'
     },
+    {
+        command: 'nft',
+        package: 'nftables',
+        unit: 'nftables.service',
+        for: 'test',
+        what: 'the firewall of the tests'
+    },
+    { command: 'ip', package: 'iproute2', for: 'test', what: 'what makes network namespaces for the tests' },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
     {
         command: 'nginx',

@@ -20,6 +20,7 @@ const routes: Readonly<Record<string, string>> = {
     cronjob: 'tasks',
     database: 'servers',
     filemanager: 'files?root=here&path=/',
+    firewall: 'zones',
     monitoring: 'metrics',
     php: 'sites'
 };

@@ -13,6 +13,7 @@ export const firewallErrors = defineErrors({
     NO_TRIAL: { code: 40953, message: 'There is no trial of this id; it may have been reverted' },
     NO_VERSION: { code: 40450, message: 'Version {version} is not kept' },
     NFT_REJECTED: { code: 42250, message: 'nft does not accept these rules: {message}' },
+    NO_BOOT_FOLDER: { code: 42251, message: 'There is no folder {folder}; make it with mkdir {folder}' },
     LIST_FAILED: { code: 50250, message: 'The list could not be fetched: {why}' },
     NOT_PERMITTED: {
         code: 50350,

@@ -8,8 +8,11 @@ import { type Machine, realMachine } from './machine.ts';
 import { registerBanRoutes } from './routes/bans.ts';
 import { registerDocumentRoutes } from './routes/documents.ts';
 import { registerHistoryRoutes } from './routes/history.ts';
+import { registerIntrusionRoutes } from './routes/intrusion.ts';
 import { registerObjectRoutes } from './routes/objects.ts';
+import { registerPersistenceRoutes } from './routes/persistence.ts';
 import { registerPolicyRoutes } from './routes/policy.ts';
+import { registerReachRoutes } from './routes/reach.ts';
 import { registerRuleRoutes } from './routes/rules.ts';
 import { registerSetRoutes } from './routes/sets.ts';
 import { registerSimulationRoutes } from './routes/simulation.ts';
@@ -26,7 +29,7 @@ export function defineFirewall(machine: Machine): PluginDefinition {
         migrations,
         setup(ctx) {
             const services = createServices(ctx, machine);
-            const { firewall, bans, lists } = services;
+            const { firewall, bans, lists, persistence } = services;
             registerStateRoutes(ctx, services);
             registerRuleRoutes(ctx, services);
             registerObjectRoutes(ctx, services);
@@ -37,6 +40,9 @@ export function defineFirewall(machine: Machine): PluginDefinition {
             registerHistoryRoutes(ctx, services);
             registerSimulationRoutes(ctx, services);
             registerDocumentRoutes(ctx, services);
+            registerReachRoutes(ctx, services);
+            registerIntrusionRoutes(ctx, services);
+            registerPersistenceRoutes(ctx, services);
             registerHooks(ctx, services);
             registerHealthChecks(ctx, services);
             let since = machine.now();
@@ -48,6 +54,7 @@ export function defineFirewall(machine: Machine): PluginDefinition {
                     since = now;
                 });
                 await ctx.schedule('lists', { everySeconds: 300 }, ({ signal }) => lists.refreshDue(signal));
+                await ctx.schedule('boot-file', { everySeconds: 30 }, () => persistence.refresh());
                 await ctx.schedule('ended-bans', { everySeconds: 60 }, () => bans.prune());
             });
             ctx.onStop(() => firewall.stop());

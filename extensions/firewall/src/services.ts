@@ -7,10 +7,13 @@ import type { Model } from './draft/model.ts';
 import { DraftObjects } from './draft/objects.ts';
 import { Evaluator } from './evaluate/evaluator.ts';
 import { Foreign } from './foreign/foreign.ts';
+import { Intrusion } from './intrusion.ts';
 import { Nft } from './kernel/nft.ts';
 import { Contents } from './lists/contents.ts';
 import { Lists } from './lists/lists.ts';
 import type { Machine } from './machine.ts';
+import { Persistence } from './persistence.ts';
+import { rulesetText } from './ruleset/text.ts';
 import type { Ctx } from './settings.ts';
 import { Firewall } from './trial/firewall.ts';
 import { Guard } from './trial/guard.ts';
@@ -26,6 +29,8 @@ export interface Services {
     readonly lists: Lists;
     readonly documents: Documents;
     readonly foreign: Foreign;
+    readonly intrusion: Intrusion;
+    readonly persistence: Persistence;
     readonly bans: Bans;
     readonly logins: LoginWatch;
     readonly store: StateStore;
@@ -59,9 +64,23 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         bans,
         guard: new Guard(ctx),
         store,
-        onConfirm: async () => undefined
+        onConfirm: () => persistence.write()
     });
-    const lists = new Lists({ ctx, draft, contents, nft, store, now: () => machine.now() });
+    const persistence: Persistence = new Persistence(ctx, store, async () => {
+        const { applied } = await store.read();
+        return applied === null
+            ? null
+            : rulesetText([await firewall.compile(applied.model), await bans.ruleset(true)]);
+    });
+    const lists = new Lists({
+        ctx,
+        draft,
+        contents,
+        nft,
+        store,
+        now: () => machine.now(),
+        onChange: () => persistence.invalidate()
+    });
     return {
         machine,
         nft,
@@ -71,6 +90,8 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         lists,
         documents: new Documents(ctx, draft, contents, lists),
         foreign: new Foreign(ctx, nft),
+        intrusion: new Intrusion(ctx),
+        persistence,
         bans,
         logins: new LoginWatch(ctx, machine, bans),
         store,

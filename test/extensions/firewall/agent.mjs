@@ -1,4 +1,5 @@
 // Listens and connects inside a network namespace, as the lines of its standard input say. Answers a line for each.
+import { request } from 'node:http';
 import { createConnection, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 
@@ -63,7 +64,39 @@ const echo = ({ name, timeoutMs = 2000 }) =>
         socket.write('x');
     });
 
-const verbs = { connect, listen, hold, echo };
+// A request on a connection of its own, so that the rules see it.
+const http = ({ host, port, method, path, body, token, localAddress, timeoutMs = 5000 }) =>
+    new Promise((resolve) => {
+        const text = body === undefined ? undefined : JSON.stringify(body);
+        const sent = request(
+            {
+                host,
+                port,
+                method,
+                path,
+                agent: false,
+                ...(localAddress === undefined ? {} : { localAddress }),
+                headers: {
+                    ...(text === undefined
+                        ? {}
+                        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+                    ...(token === undefined ? {} : { authorization: `Bearer ${token}` })
+                }
+            },
+            (response) => {
+                let all = '';
+                response.on('data', (chunk) => (all += chunk));
+                response.on('end', () => resolve({ status: response.statusCode, ...JSON.parse(all) }));
+            }
+        );
+        // A limit of the request itself would only count from when it is connected.
+        const late = setTimeout(() => sent.destroy(new Error('timeout')), timeoutMs);
+        sent.on('close', () => clearTimeout(late));
+        sent.on('error', ({ code, message }) => resolve({ status: 0, code: code ?? message }));
+        sent.end(text);
+    });
+
+const verbs = { connect, listen, hold, echo, http };
 createInterface({ input: process.stdin }).on('line', async (line) => {
     const { id, verb, ...input } = JSON.parse(line);
     answer(id, await verbs[verb](input));

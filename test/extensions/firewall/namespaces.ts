@@ -1,8 +1,9 @@
 /** Two network namespaces joined by a veth pair: a server that the firewall protects, and a visitor. Nothing of them touches this machine's own rules. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { type OwnAddress, ownAddress } from '../../../extensions/firewall/src/machine.ts';
@@ -14,6 +15,14 @@ export const noNamespaces =
         : ['/usr/sbin/nft', '/sbin/nft', '/usr/bin/nft'].some((path) => existsSync(path))
           ? undefined
           : 'nft is not installed';
+
+/** An answer of the panel; `status` is 0 where there was none. */
+export interface HttpResult {
+    readonly status: number;
+    readonly code: number | string;
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are looked into by the tests, field by field
+    readonly data?: any;
+}
 
 export interface Ran {
     readonly code: number;
@@ -58,6 +67,11 @@ export class Namespace {
         }
     }
 
+    /** Sends a request on a connection of its own. */
+    http(call: object): Promise<HttpResult> {
+        return this.#ask('http', call) as Promise<HttpResult>;
+    }
+
     /** Opens a connection that stays. */
     hold(name: string, host: string, port: number): Promise<string> {
         return this.#ask('hold', { name, host, port }) as Promise<string>;
@@ -75,7 +89,21 @@ export class Namespace {
             agent.stdin?.end();
             await ended;
         }
+        // What a panel left there on purpose, such as its engine and the supervisor of services, ends with the namespace.
+        for (let left = await this.#pids(); left.length > 0; left = await this.#pids()) {
+            left.forEach((pid) => kill(pid));
+            await wait(20);
+        }
         await run('ip', 'netns', 'del', this.name);
+    }
+
+    async #pids(): Promise<readonly number[]> {
+        const { stdout } = await run('ip', 'netns', 'pids', this.name);
+        const pids = stdout
+            .split('\n')
+            .filter((line) => line !== '')
+            .map(Number);
+        return pids.filter((pid) => !/^\d+ \(.*\) Z/.test(readStat(pid)));
     }
 
     #ask(verb: string, input: object): Promise<unknown> {
@@ -178,6 +206,22 @@ export class Network implements AsyncDisposable {
 
     [Symbol.asyncDispose](): Promise<void> {
         return this.close();
+    }
+}
+
+function readStat(pid: number): string {
+    try {
+        return readFileSync(`/proc/${pid}/stat`, 'utf8');
+    } catch {
+        return `${pid} (ended) Z`;
+    }
+}
+
+function kill(pid: number): void {
+    try {
+        process.kill(pid, 'SIGKILL');
+    } catch {
+        // It ended by itself meanwhile.
     }
 }
 

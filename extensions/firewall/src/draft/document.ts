@@ -194,9 +194,11 @@ function withoutElements(set: Kinds['sets']): Kinds['sets'] {
 
 /** Checks each object against the whole, and gives the one spelling. */
 function checked(model: Model, hasCountries: boolean): Model {
+    // A list of a kind holds objects of that kind; the compiler does not follow the key.
+    const objectsOf = <K extends Kind>(kind: K): readonly Kinds[K][] =>
+        model[kind] as unknown as readonly Kinds[K][];
     const all = <K extends Kind>(kind: K): readonly Kinds[K][] =>
-        (model[kind] as unknown as readonly Kinds[K][]).map((each, index) =>
-            // a list of a kind holds objects of that kind
+        objectsOf(kind).map((each, index) =>
             within(`${kind}.${index}`, () => checkObject(kind, each, model, hasCountries))
         );
     for (const kind of ['zones', 'sets'] as const) {

@@ -28,6 +28,8 @@ export interface ListsOptions {
     readonly nft: Nft;
     readonly store: StateStore;
     now(): number;
+    /** Is called when elements of an applied set changed. */
+    onChange(): void;
 }
 
 /** What a fetch brought. */
@@ -211,6 +213,7 @@ export class Lists {
         if (!isApplied) {
             return;
         }
+        this.#options.onChange();
         const elements = elementsOf(await contents.pieces(set.id), now());
         await nft.apply(replaceElements(kernelSetName(set), elements)).catch(async (error: unknown) => {
             if (

@@ -1,20 +1,18 @@
 /** Says which connections of the caller to the panel rules would refuse. */
+import type { PanelListener } from '@portico/sdk';
+
 import { type Interval, readPeer } from '../address/interval.ts';
 import type { Model } from '../draft/model.ts';
 import type { Evaluator } from '../evaluate/evaluator.ts';
 import { interfacesTo, type Machine } from '../machine.ts';
 
-/** Where the panel or its engine listens. */
-export interface PanelListener {
-    readonly role: 'panel' | 'http' | 'https';
-    readonly address: string;
-    readonly port: number;
-}
+/** Where the panel or its engine takes TCP connections. */
+export type PanelWay = Pick<PanelListener, 'role' | 'address' | 'port'>;
 
 /** A connection that would be refused. */
 export interface RefusedConnection {
     readonly from: string;
-    readonly role: PanelListener['role'];
+    readonly role: PanelWay['role'];
     readonly port: number;
     readonly verdict: string;
     readonly ruleId: number | null;
@@ -30,9 +28,9 @@ export interface Caller {
 /** What tells whether the caller gets in. */
 export interface LockOutOptions {
     readonly machine: Machine;
-    readonly listeners: readonly PanelListener[];
-    /** Whether a host of the engine leads to the panel. */
-    readonly isBehindEngine: boolean;
+    readonly ways: (
+        caller: Caller
+    ) => Promise<{ readonly listeners: readonly PanelWay[]; readonly isBehindEngine: boolean }>;
     readonly evaluator: (model: Model) => Promise<Evaluator>;
 }
 
@@ -42,15 +40,17 @@ export interface LockOutOptions {
  */
 export async function findLockOut(
     model: Model,
-    { ip, host }: Caller,
+    caller: Caller,
     options: LockOutOptions
 ): Promise<readonly RefusedConnection[]> {
+    const { ip, host } = caller;
     const source = readPeer(ip);
-    const { machine, listeners, isBehindEngine } = options;
+    const { machine } = options;
     const interfaces = source === null ? ['lo'] : interfacesTo(machine, source);
     if (source === null || interfaces.includes('lo')) {
         return [];
     }
+    const { listeners, isBehindEngine } = await options.ways(caller);
     const evaluator = await options.evaluator(model);
     const port = portOf(host);
     const reachable = listeners.filter(
@@ -66,7 +66,7 @@ export async function findLockOut(
 }
 
 function refusalOf(
-    way: PanelListener,
+    way: PanelWay,
     source: Interval,
     interfaces: readonly string[],
     evaluator: Evaluator,

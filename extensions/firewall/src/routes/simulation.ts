@@ -4,12 +4,11 @@ import { errors, isFailure, joi } from '@portico/sdk';
 import { type Interval, readPeer } from '../address/interval.ts';
 import type { Direction, Model } from '../draft/model.ts';
 import { interfacesTo, isOwn, type Machine } from '../machine.ts';
-import { findLockOut } from '../reach/lock-out.ts';
 import { wholeTable } from '../ruleset/commands.ts';
 import { rulesetText } from '../ruleset/text.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { callerOf, lockOutOptions } from './trial.ts';
+import { lockOutOf } from './trial.ts';
 
 const which = joi.choice({ draft: 'The draft', applied: 'What is applied' });
 
@@ -44,7 +43,7 @@ function registerValidate(ctx: Ctx, services: Services): void {
         }),
         async handler(request) {
             const model = await draft.model();
-            const lockOut = await findLockOut(model, callerOf(request), await lockOutOptions(ctx, services));
+            const lockOut = await lockOutOf(ctx, services, model, request);
             const message = await messageOf(firewall.check(model));
             return {
                 ok: message === null,

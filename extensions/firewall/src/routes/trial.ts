@@ -1,7 +1,9 @@
 /** Routes of what the kernel has: apply, confirm, revert, off, state and history. */
 import { joi, type Request } from '@portico/sdk';
 
+import type { Model } from '../draft/model.ts';
 import { findLockOut } from '../reach/lock-out.ts';
+import { panelWays } from '../reach/panel-ways.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { stateOf, stateView } from './state.ts';
@@ -63,8 +65,7 @@ function registerApply(ctx: Ctx, services: Services): void {
             const trial = await firewall.apply({
                 ...payload,
                 by: actor.username,
-                lockOut: async (model) =>
-                    findLockOut(model, callerOf(request), await lockOutOptions(ctx, services))
+                lockOut: (model) => lockOutOf(ctx, services, model, request)
             });
             audit({ resourceId: trial.trialId, after: payload });
             return trial;
@@ -123,17 +124,23 @@ function registerEnds(ctx: Ctx, services: Services): void {
 }
 
 /** How the caller of a request came here. */
-export function callerOf({ ip, headers }: Pick<Request, 'ip' | 'headers'>): {
+function callerOf({ ip, headers }: Pick<Request, 'ip' | 'headers'>): {
     readonly ip: string;
     readonly host: string | undefined;
 } {
     return { ip, host: headers['host'] };
 }
 
-/** What the check for a lock-out needs to know of the panel. */
-export async function lockOutOptions(
-    _ctx: Ctx,
-    { machine, evaluator }: Services
-): Promise<Parameters<typeof findLockOut>[2]> {
-    return { machine, evaluator, listeners: [], isBehindEngine: false };
+/** The caller's ways to the panel that rules would close. */
+export function lockOutOf(
+    ctx: Ctx,
+    { machine, evaluator }: Services,
+    model: Model,
+    request: Pick<Request, 'ip' | 'headers'>
+): ReturnType<typeof findLockOut> {
+    return findLockOut(model, callerOf(request), {
+        machine,
+        evaluator,
+        ways: (caller) => panelWays(ctx, caller)
+    });
 }

@@ -1,0 +1,258 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { itUnless } from '../../../support/skip.ts';
+import { noNamespaces } from '../namespaces.ts';
+import { FirewallRig } from '../rig.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+const test = itUnless(noNamespaces, it);
+const patient = { timeout: 60_000 };
+
+let rig: FirewallRig;
+const knock = (port: number, localAddress = '10.77.0.2'): Promise<string> =>
+    rig.network.visitor.connect('10.77.0.1', port, { localAddress });
+
+describe('the kernel', patient, () => {
+    before(patient, async () => {
+        if (noNamespaces === undefined) {
+            rig = await FirewallRig.start();
+            for (const port of [7001, 7002, 7003]) {
+                await rig.network.server.listen(port);
+            }
+        }
+    });
+    after(patient, () => rig?.close());
+
+    test('takes every kind of rule as JSON, and the same ruleset as text', async () => {
+        await rig.post('/sets', { name: 'four', family: 'ipv4' });
+        await rig.post('/sets', { name: 'six', family: 'ipv6' });
+        await rig.post('/zones', {
+            name: 'near',
+            interfaces: ['v0', 'wg*'],
+            sources: ['10.9.0.0/16', 'fd09::/16', '@four'],
+            policy: 'reject'
+        });
+        await rig.post('/services', { name: 'own', ports: ['tcp/8080', 'udp/5000-5010', 'icmp', 'icmpv6'] });
+        await rig.put('/policy', { input: 'drop', output: 'reject', forward: 'reject', container: 'reject' });
+        await rig.host.setSettings({ logDropped: true });
+        const odd = {
+            comment: 'quotes " \' } ; # $x @y \\ ö 🚢',
+            log: true,
+            expiresAt: '2199-01-01T00:00:00Z'
+        };
+        await rig.rule({
+            ...odd,
+            zone: 'near',
+            services: ['own', 'samba'],
+            ports: ['1', '2-3', '65535'],
+            sources: ['@four', '@six', '10.0.0.0/8', 'fd00::/8'],
+            destinations: ['10.77.0.1', 'fd77::1']
+        });
+        await rig.rule({
+            direction: 'out',
+            action: 'reject',
+            protocol: 'icmp',
+            rate: { count: 3, per: 'hour', burst: 9 }
+        });
+        await rig.rule({
+            direction: 'forward',
+            action: 'drop',
+            interface: 'wg*',
+            protocol: 'udp',
+            family: 'ipv6'
+        });
+        await rig.rule({
+            direction: 'container',
+            ports: ['80', '8000-8100'],
+            destinations: ['10.0.0.1'],
+            sources: ['@four']
+        });
+        await rig.post('/nat', {
+            type: 'dnat',
+            protocol: 'tcp',
+            ports: ['90'],
+            to: '10.0.0.5:80',
+            interface: 'v0',
+            sources: ['@four', '10.1.0.0/16']
+        });
+        await rig.post('/nat', { type: 'dnat', protocol: 'tcp', ports: ['91'], to: '[fd00::5]:80' });
+        await rig.post('/nat', { type: 'redirect', protocol: 'udp', ports: ['53'], to: '5353' });
+        await rig.post('/nat', { type: 'snat', to: '10.77.0.1', interface: 'v0' });
+        await rig.post('/nat', { type: 'masquerade', interface: 'wg*', protocol: 'tcp' });
+        await rig.post('/bans', { address: '192.0.2.0/24', seconds: 600 });
+        expect((await rig.post('/validate')).data).to.include({ ok: true, message: null });
+        await rig.settle();
+        const { data } = await rig.get('/ruleset?format=text');
+        const file = join(rig.host.dataDir, '..', 'ruleset.nft');
+        writeFileSync(file, data.text);
+        const listed = await rig.table();
+        const loaded = await rig.network.server.run('nft', '-f', file);
+        expect(loaded.stderr).to.equal('');
+        // In any order: what was added later stands later in the kernel's list.
+        const parts = (text: string): string[] =>
+            text
+                .replace(/ timeout \S+( expires \S+)?/g, '')
+                .replace(/\s*elements = \{ 10\.77[^}]*\}/, '')
+                .replace(/^table inet portico \{\n|\n\}\n$/g, '')
+                .split('\n\n')
+                .sort();
+        const [wanted, got] = [parts(listed), parts(await rig.table())];
+        expect(got.filter((part) => !wanted.includes(part)).slice(0, 1)).to.equal([]);
+        expect(got.length).to.equal(wanted.length);
+        for (const { id } of (await rig.get('/nat')).data) {
+            await rig.ask('DELETE', `/nat/${id}`);
+        }
+    });
+
+    test('gets elements of a set at once, which end there by themselves', async () => {
+        const document = (await rig.get('/export')).data.document;
+        await rig.post('/import', {
+            document: {
+                ...document,
+                rules: [{ direction: 'in', action: 'reject', sources: ['@four'] }],
+                zones: [],
+                nat: [],
+                policy: { input: 'accept', output: 'accept', forward: 'accept', container: 'accept' }
+            },
+            mode: 'replace'
+        });
+        await rig.settle();
+        const four = (await rig.get('/sets')).data.find(({ name }: { name: string }) => name === 'four');
+        expect(await knock(7001)).to.equal('open');
+        await rig.post(`/sets/${four.id}/elements`, { add: ['10.77.0.0/24', '10.77.1.2'] });
+        await rig.post(`/sets/${four.id}/elements`, { add: ['10.77.2.2'], timeoutSeconds: 1 });
+        expect([await knock(7001), await knock(7001, '10.77.2.2')]).to.equal(['refused', 'refused']);
+        await new Promise((resolve) => setTimeout(resolve, 1_200));
+        expect([await knock(7001, '10.77.2.2'), await knock(7001, '10.77.1.2')]).to.equal([
+            'open',
+            'refused'
+        ]);
+        await rig.post(`/sets/${four.id}/elements`, { remove: ['10.77.0.0/24'] });
+        expect([await knock(7001), await knock(7001, '10.77.1.2')]).to.equal(['open', 'refused']);
+        expect((await rig.ask('DELETE', `/sets/${four.id}`)).code).to.equal(40901);
+        const faults = await rig.post(`/sets/${four.id}/elements`, {
+            add: ['fd00::1', '1.2.3.4/8', 'x; flush']
+        });
+        expect([faults.code, faults.data.errors.length]).to.equal([40001, 3]);
+    });
+
+    test('loses a rule that has expired, and keeps what others have byte for byte', async () => {
+        await rig.network.server.run(
+            'nft',
+            'add table ip other; add chain ip other x { type filter hook input priority 0; policy accept; }; add rule ip other x tcp dport 7003 drop comment "theirs"'
+        );
+        const others = async (): Promise<string> =>
+            (await rig.network.server.run('nft', 'list', 'table', 'ip', 'other')).stdout;
+        const theirs = await others();
+        await rig.rule({
+            protocol: 'tcp',
+            ports: ['7002'],
+            action: 'reject',
+            expiresAt: new Date(Date.now() + 2_500).toISOString()
+        });
+        await rig.settle();
+        expect(await knock(7002)).to.equal('refused');
+        await new Promise((resolve) => setTimeout(resolve, 2_600));
+        expect(await knock(7002)).to.equal('open');
+        rig.ahead = 5_000;
+        await rig.host.schedules.run('expiry');
+        expect(await rig.table()).not.to.include('7002');
+        expect(await others()).to.equal(theirs);
+        const id = await rig.rule({ protocol: 'tcp', ports: ['7003'] });
+        const state = (await rig.get('/state')).data;
+        expect(state.foreign).to.equal([{ tool: 'nft', active: true, tables: ['ip other'], rules: 1 }]);
+        expect(state.warnings).to.equal([`rule ${id}: nft drops what it accepts`]);
+        const adopted = await rig.post('/adopt', { tool: 'nft' });
+        expect(adopted.data.document.rules[0]).to.include({
+            direction: 'in',
+            action: 'drop',
+            protocol: 'tcp',
+            ports: ['7003'],
+            comment: 'theirs'
+        });
+        expect(
+            (
+                await rig.post('/import', { document: adopted.data.document, mode: 'merge', dryRun: true })
+            ).data.plan.at(-1)
+        ).to.include({ action: 'add', kind: 'rules' });
+    });
+
+    test('is not asked with what is no address, port, name or text', async () => {
+        const before = (await rig.get('/export')).data;
+        const bad = [
+            { sources: ['10.0.0.1/8'] },
+            { sources: ['fe80::1%v0'] },
+            { sources: ['::ffff:10.0.0.1'] },
+            { sources: ['@none'] },
+            { sources: ['10.0.0.1; flush ruleset'] },
+            { ports: ['0'] },
+            { ports: ['70000'] },
+            { ports: ['9-8'] },
+            { ports: ['22 }'] },
+            { interface: 'eth0" accept' },
+            { interface: 'a name that is far too long' },
+            { comment: 'a\nb' },
+            { comment: 'x'.repeat(129) },
+            { zone: 'none' },
+            { services: ['none'] },
+            { protocol: 'icmp', ports: ['1'] },
+            { protocol: 'icmp', family: 'ipv6' },
+            { rate: { count: 0, per: 'second', burst: 1 } },
+            { flush: true }
+        ];
+        const codes = await Promise.all(
+            bad.map(
+                async (rule) =>
+                    (await rig.post('/rules', { direction: 'in', action: 'accept', ...rule })).code
+            )
+        );
+        expect(new Set(codes)).to.equal(new Set([40001]));
+        for (const nat of [
+            { type: 'dnat', to: '80' },
+            { type: 'redirect', to: '10.0.0.1' },
+            { type: 'dnat', to: '10.0.0.0/8' },
+            { type: 'masquerade', to: '1.1.1.1' },
+            { type: 'dnat', to: '1.1.1.1:80' }
+        ]) {
+            expect((await rig.post('/nat', nat)).code).to.equal(40001);
+        }
+        expect((await rig.post('/sets', { name: 'a b', family: 'ipv4' })).code).to.equal(40001);
+        expect((await rig.post('/sets', { name: 'four', family: 'ipv4' })).code).to.equal(40900);
+        expect((await rig.get('/export')).data).to.equal(before);
+    });
+
+    test('is out of reach where nft is missing, hangs or talks nonsense, and the draft works on', async () => {
+        const { programs } = rig.host;
+        const answers = async (): Promise<(number | null)[]> =>
+            Promise.all(
+                [rig.post('/apply'), rig.post('/off'), rig.post('/bans', { address: '192.0.2.9' })].map(
+                    async (each) => (await each).code
+                )
+            );
+        programs.missing('nft');
+        expect(await answers()).to.equal([50302, 50302, 50302]);
+        expect((await rig.host.health()).find(({ name }) => name === 'nft')).to.include({
+            state: 'failed',
+            remedy: { text: 'Install nftables', command: 'apt-get install nftables' }
+        });
+        expect([
+            (await rig.get('/rules')).status,
+            (await rig.get('/state')).data.drift,
+            (await rig.post('/simulate', { source: '10.77.0.2', protocol: 'tcp', port: 1 })).status
+        ]).to.equal([200, null, 200]);
+        programs.answer('nft', 'not JSON at all');
+        expect(new Set([(await rig.post('/apply')).code, (await rig.post('/off')).code])).to.equal(
+            new Set([50351])
+        );
+        programs.answer('nft', { code: 1, stderr: 'Error: Operation not permitted (you must be root)' });
+        expect(await answers()).to.equal([50350, 50350, 50350]);
+        expect((await rig.get('/state')).data.state).to.equal('applied');
+        programs.answer('nft', ({ args }) => rig.network.server.run('nft', ...args));
+        expect((await rig.get('/state')).data).to.include({ state: 'applied', drift: false });
+    });
+});
