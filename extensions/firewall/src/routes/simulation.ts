@@ -134,6 +134,10 @@ function registerRuleset(ctx: Ctx, services: Services): void {
         access: 'read',
         summary: 'The whole ruleset, with the base rules',
         ui: { title: 'Ruleset', role: 'card', order: 9 },
+        returns: joi.object({
+            document: joi.any().label('Document').description('As `nft -j -f` takes it'),
+            text: joi.string().label('Text').description('As `nft -f` takes it')
+        }),
         validate: {
             query: joi.object({
                 which: which.default('applied').label('Of'),
