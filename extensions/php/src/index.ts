@@ -3,6 +3,7 @@ import { contract, definePlugin, type PluginDefinition } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { registerHooks } from './hooks.ts';
 import { LogRotation } from './logs/rotation.ts';
 import { type Machine, realMachine } from './machine.ts';
 import { registerLogRoutes } from './routes/logs.ts';
@@ -38,6 +39,7 @@ export function definePhp(machine: Machine): PluginDefinition {
             registerSandboxRoutes(ctx, services);
             registerLogRoutes(ctx, services);
             registerHealthChecks(ctx, services);
+            registerHooks(ctx, services);
             const rotation = new LogRotation(ctx, services);
             ctx.onStart(async () => {
                 await recoverSites({ ctx, ...services });

@@ -149,9 +149,23 @@ export class Folders {
         await files.chmod(name, mode);
     }
 
+    /** Makes a folder and those above it where they are missing; the mode holds whatever the panel's umask is. */
     async #ensure(path: string, mode: number): Promise<void> {
         const files = this.#ctx.files('/');
-        await files.createFolder(path.slice(1), { mode, parents: true }).catch(ignoreTaken);
+        let at = '';
+        for (const part of path.slice(1).split('/')) {
+            at = at === '' ? part : `${at}/${part}`;
+            const isNew = await files.createFolder(at, { mode: 0o700 }).then(
+                () => true,
+                (error: unknown) => {
+                    ignoreTaken(error);
+                    return false;
+                }
+            );
+            if (isNew) {
+                await files.chmod(at, mode);
+            }
+        }
     }
 }
 

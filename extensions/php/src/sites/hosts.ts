@@ -28,6 +28,11 @@ export class SiteHosts {
     /** Makes the host of a site, and gives its number. */
     async create(site: Site): Promise<number> {
         const { domain, ...fields } = hostFields(site);
+        // An import of the panel may have brought the host before its site.
+        const [known] = await this.#ctx.hosts.list({ owner: this.#ctx.name, domain });
+        if (known !== undefined && !(await this.#isUsed(known))) {
+            return this.update({ ...site, hostId: known.id });
+        }
         const { host } = await this.#ctx.hosts.create({
             domain,
             ...fields,
@@ -36,6 +41,25 @@ export class SiteHosts {
             timeouts: { readSeconds: site.pool.requestSeconds + graceSeconds }
         });
         return host.id;
+    }
+
+    /** Whether another site has the sockets of a host. */
+    async #isUsed({ php: content }: Host): Promise<boolean> {
+        const { upstreams = [] } = (content ?? {}) as { upstreams?: readonly { address: string }[] };
+        const found = await Promise.all(
+            upstreams.map(({ address: text }) => {
+                const path = text.slice('unix/'.length);
+                const at = path.lastIndexOf('/');
+                return this.#ctx
+                    .files(path.slice(0, at))
+                    .stat(path.slice(at + 1))
+                    .then(
+                        () => true,
+                        () => false
+                    );
+            })
+        );
+        return found.includes(true);
     }
 
     /** Changes the host of a site to these fields; makes it again when an admin removed it. Gives its number. */
