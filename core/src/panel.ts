@@ -146,6 +146,7 @@ export async function createPanel({
     gateway = await createGateway({
         core,
         startPage: createStartPage(http, () => plugins.pagesState()),
+        startOf: (plugin) => plugins.startOf(plugin),
         log,
         ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs })
     });

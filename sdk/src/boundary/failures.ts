@@ -27,8 +27,11 @@ export const boundaryErrors = defineErrors({
     }
 });
 
-/** What others see of an error that a plugin threw: a failure from an error table as plain data; anything else as an internal error. */
-export function failureOf(thrown: unknown): FailureError {
+const deepestCause = 5;
+
+/** What others see of an error that a plugin threw: a failure from an error table as plain data; a missing capability that caused it; anything else as an internal error. */
+export function failureOf(error: unknown): FailureError {
+    const thrown = isFailure(error) ? error : (capabilityBehind(error) ?? error);
     if (
         isFailure(thrown) &&
         Number.isInteger(thrown.code) &&
@@ -55,6 +58,18 @@ export function failureOf(thrown: unknown): FailureError {
         },
         thrown
     );
+}
+
+/** What a plugin may not do is often hidden: libraries throw errors of their own, whose cause it is. */
+function capabilityBehind(thrown: unknown): FailureError | null {
+    let error = thrown;
+    for (let depth = 0; depth < deepestCause && error instanceof Error; depth += 1) {
+        if (isFailure(error) && error.reason === 'CAPABILITY_MISSING') {
+            return error;
+        }
+        error = error.cause;
+    }
+    return null;
 }
 
 function plainData(data: unknown): Readonly<Record<string, unknown>> | null {

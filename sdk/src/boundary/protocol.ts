@@ -5,7 +5,7 @@
  */
 import type { Socket as NetSocket } from 'node:net';
 
-import type { AccessRecord } from '../access-log.ts';
+import type { AccessLogOptions, AccessRecord } from '../access-log.ts';
 import type {
     ApiAnswer,
     ApiCall,
@@ -351,10 +351,9 @@ export interface HostApi {
         readonly signal: AbortSignal | null;
     }): Promise<{ readonly lines: AsyncIterable<ServiceLine> }>;
     /** In batches, since a message for each record would cost more than the record. */
-    accessLog(input: {
-        readonly from: Date | null;
-        readonly signal: AbortSignal | null;
-    }): Promise<{ readonly batches: AsyncIterable<readonly AccessRecord[]> }>;
+    accessLog(
+        input: Required<AccessLogOptions>
+    ): Promise<{ readonly batches: AsyncIterable<readonly AccessRecord[]> }>;
     notify(input: Notification): Promise<void>;
     audit(input: Omit<PluginAuditEntry, 'actor'> & { readonly handle: number | null }): Promise<void>;
     runHook(input: {

@@ -58,6 +58,9 @@ export interface PluginsOptions {
 
 const usualGoodMs = 10_000;
 
+/** States in which a plugin stays until something changes. */
+const settledStates: ReadonlySet<string> = new Set(['running', 'disabled', 'failed', 'quarantined']);
+
 interface Parts {
     readonly options: PluginsOptions;
     readonly registry: Registry;
@@ -170,6 +173,23 @@ export class Plugins {
         } catch (error) {
             this.#options.log.error('Plugins could not be loaded', { error });
         }
+    }
+
+    /** The start of an enabled plugin that is under way, or about to begin; it resolves when it has ended. Null when there is none. */
+    startOf(plugin: string): Promise<unknown> | null {
+        const { lifecycle } = this;
+        if (this.#safeMode === null && lifecycle.phase === 'new') {
+            return lifecycle.records.of(plugin).some(({ enabled }) => enabled)
+                ? lifecycle.inventoryReady.then(() => this.startOf(plugin))
+                : null;
+        }
+        const runtime = lifecycle.runtime(plugin);
+        return lifecycle.phase === 'open' &&
+            runtime !== null &&
+            !settledStates.has(runtime.state) &&
+            lifecycle.recordOf(runtime)?.enabled !== false
+            ? lifecycle.withPlugin(plugin, async () => undefined)
+            : null;
     }
 
     /** Why a path of a plugin is not served. */

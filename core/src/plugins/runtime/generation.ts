@@ -66,6 +66,16 @@ export interface HealthReport extends Health {
     readonly name: string;
 }
 
+/** What a plugin uses and that will go. */
+export interface Deprecation {
+    /** Such as `route notes.list`. */
+    readonly member: string;
+    /** The version that will not have it; null when that is not known. */
+    readonly removedIn: string | null;
+    /** Uses since the start. */
+    readonly count: number;
+}
+
 /** A capability that a plugin tried to use without a grant. */
 export interface Refusal {
     /** As the manifest would name it: `exec: git`. */
@@ -108,6 +118,8 @@ export interface Generation {
     held(): readonly { readonly kind: string; readonly name: string }[];
     /** What the plugin was refused since it was prepared, the latest last; at most a hundred capabilities. */
     refused(): readonly Refusal[];
+    /** What it used since its start that will go. */
+    deprecations(): readonly Deprecation[];
     /** Removes routes and taps, stops the plugin and releases everything. Never throws. A second call returns the first report. */
     close(reason: string): Promise<ReleaseReport>;
 }

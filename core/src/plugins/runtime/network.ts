@@ -10,6 +10,7 @@ import type { Grants, Scope } from '@portico/sdk/host';
 
 import { parseRange } from '../../platform/address/ip.ts';
 import { type Outbound, OutboundFailure, ownHeaders } from '../../platform/outbound/client.ts';
+import { messageOf } from './messages.ts';
 import type { NetworkPort } from './ports.ts';
 
 /** What the network of one generation needs. */
@@ -65,7 +66,7 @@ export class Network {
                     // Like the global fetch: a TypeError whose cause says what happened.
                     throw error instanceof OutboundFailure && error.reason === 'ABORTED' && signal.aborted
                         ? signal.reason
-                        : new TypeError('fetch failed', { cause: error });
+                        : new TypeError(`fetch failed: ${messageOf(error)}`, { cause: error });
                 });
             const { location } = answer.headers;
             if (!redirects.has(answer.status) || location === undefined || request.redirect === 'manual') {

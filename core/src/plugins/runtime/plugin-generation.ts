@@ -17,6 +17,7 @@ import type { PluginDatabase } from './database.ts';
 import { checkedSettings, checkPartners, permissionsOf } from './declared.ts';
 import { FragmentTaps } from './fragments.ts';
 import {
+    type Deprecation,
     type Generation,
     GenerationFault,
     type GenerationOptions,
@@ -276,6 +277,8 @@ export class PluginGeneration implements Generation {
         return this.#usageLog.refusals();
     }
 
+    readonly deprecations = (): readonly Deprecation[] => this.#usageLog.deprecations();
+
     close(reason: string): Promise<ReleaseReport> {
         return (this.#closing ??= this.#close(reason));
     }
@@ -307,7 +310,6 @@ export class PluginGeneration implements Generation {
     async #createGuest(): Promise<Guest> {
         const { plugin, definition, dataDir, runtime } = this.#options;
         const { ports } = this.#shared;
-        const permissions = permissionsOf(this.#options);
         const confine = withLeaks(this.#options.confine, this.#leaks);
         const api = createHostApi({
             ports,
@@ -321,10 +323,11 @@ export class PluginGeneration implements Generation {
             contracts: this.#shared.contracts,
             services: this.#services,
             accessLog: this.#accessLog,
+            usage: this.#usageLog,
             reach: this.#reach,
             log: this.#log(),
             signal: this.#ending.signal,
-            permissions,
+            permissions: permissionsOf(this.#options),
             collectFragments: () => this.#fragments.collect(),
             runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never) // the plugin's own payload
         });

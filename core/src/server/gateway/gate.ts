@@ -37,7 +37,8 @@ interface Waiter {
 }
 
 const trails = new AsyncLocalStorage<Trail>();
-const usual: GateLimits = { most: 1_000, patienceMs: 30_000 };
+/** The limits of a gate that is given no others. */
+export const usualLimits: GateLimits = { most: 1_000, patienceMs: 30_000 };
 /** What a refused client is told to wait. */
 const retryAfterSeconds = 2;
 
@@ -54,7 +55,7 @@ export class Gate {
 
     constructor(plugin: string, limits: Partial<GateLimits> = {}) {
         this.#plugin = plugin;
-        this.#limits = { ...usual, ...limits };
+        this.#limits = { ...usualLimits, ...limits };
     }
 
     /** Whether new work waits. */

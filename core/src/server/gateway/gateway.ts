@@ -9,7 +9,6 @@ import type { Duplex } from 'node:stream';
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 
 import type { Logger } from '../../platform/log.ts';
-import { failureEnvelope, failureHeaders, failureOf } from '../http/answer/envelope.ts';
 import { liftTicket } from '../http/request/ticket.ts';
 import type { Route, RouteMethod } from '../http/route.ts';
 import { refuse } from '../http/routes/socket.ts';
@@ -17,6 +16,7 @@ import type { HttpServer } from '../http/server.ts';
 import { createFront, lacksHost, listen, refusal, refusalHeaders, stopListening } from './front.ts';
 import { Gate, type GateLimits, type Leave } from './gate.ts';
 import { Mount } from './mount.ts';
+import { enterWhenOpen, type StartOf, StartWaits } from './waiting.ts';
 
 /** A parked gate, until it is opened. */
 export interface Parking {
@@ -39,8 +39,10 @@ export interface GatewayOptions {
     readonly drainMs?: number;
     /** No byte in either direction for so long ends a connection, milliseconds; default 120,000. */
     readonly silentMs?: number;
-    /** How many requests may wait while a gate is parked, and how long. */
+    /** How many requests may wait while a gate is parked or plugins start, and how long. */
     readonly waiting?: Partial<GateLimits>;
+    /** The start that requests to a plugin wait for; without it, none waits. */
+    readonly startOf?: StartOf;
 }
 
 /** One plugin's place behind the gateway. */
@@ -70,6 +72,7 @@ export class Gateway {
     readonly #log: Logger;
     readonly #drainMs: number;
     readonly #waiting: Partial<GateLimits>;
+    readonly #starts: StartWaits;
     readonly #slots = new Map<string, PluginSlot>();
     readonly #leaving = new Set<Promise<number>>();
     readonly #front: ReturnType<typeof createFront>;
@@ -78,13 +81,14 @@ export class Gateway {
     readonly address = (): AddressInfo | null => this.#front.address() as AddressInfo | null;
 
     /** @param options - its core was started already */
-    constructor({ core, startPage, log, drainMs = 30_000, silentMs, waiting = {} }: GatewayOptions) {
-        this.#front = createFront(silentMs);
+    constructor({ core, startPage, log, drainMs = 30_000, waiting = {}, ...options }: GatewayOptions) {
+        this.#front = createFront(options.silentMs);
         this.#core = new Mount(core);
         this.#startPage = startPage === undefined ? null : new Mount(startPage);
         this.#log = log;
         this.#drainMs = drainMs;
         this.#waiting = waiting;
+        this.#starts = new StartWaits(options.startOf ?? (() => null), waiting);
         this.#front.on('request', (request, response) => this.#serve(request, response, false));
         this.#front.on('checkContinue', (request, response) => this.#serve(request, response, true));
         this.#front.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
@@ -230,6 +234,10 @@ export class Gateway {
             return;
         }
         liftTicket(request);
+        this.#whenStarted(request, response, () => this.#route(request, response, expecting));
+    }
+
+    #route(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
         const owner = this.#ownerOf(request.url ?? '/');
         const slot = owner ?? this.#rootOf(request);
         if (slot === null) {
@@ -261,6 +269,10 @@ export class Gateway {
             return;
         }
         liftTicket(request);
+        this.#whenStarted(request, socket, () => this.#routeUpgrade(request, socket, head));
+    }
+
+    #routeUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
         const slot = this.#ownerOf(request.url ?? '/');
         if (slot === null) {
             this.#core.upgrade(request, socket, head);
@@ -300,13 +312,17 @@ export class Gateway {
 
     /** The plugin below whose prefix a path lies. */
     #ownerOf(url: string): PluginSlot | null {
-        if (url.startsWith(pluginPrefix)) {
-            const end = url.indexOf('/', pluginPrefix.length);
-            if (end > 0 && end + 1 < url.length) {
-                return this.#slots.get(url.slice(pluginPrefix.length, end)) ?? null;
-            }
+        const name = pluginOf(url);
+        return name === null ? null : (this.#slots.get(name) ?? null);
+    }
+
+    #whenStarted({ url = '/' }: IncomingMessage, peer: ServerResponse | Duplex, goOn: () => void): void {
+        const name = pluginOf(url);
+        if (name === null || this.#slots.get(name)?.mount != null) {
+            goOn();
+        } else {
+            this.#starts.whenStarted(name, peer, goOn);
         }
-        return null;
     }
 
     /** The plugin that serves this path at the root of the site. */
@@ -363,38 +379,19 @@ function pathOf({ url = '/' }: IncomingMessage): string {
     return url.split('?', 1)[0] ?? '/';
 }
 
+/** The plugin below whose prefix a path lies. */
+function pluginOf(url: string): string | null {
+    if (!url.startsWith(pluginPrefix)) {
+        return null;
+    }
+    const end = url.indexOf('/', pluginPrefix.length);
+    return end > 0 && end + 1 < url.length ? url.slice(pluginPrefix.length, end) : null;
+}
+
 function mountsOf({ mount, root }: PluginSlot): Mount[] {
     return [mount, root].filter((each) => each !== null);
 }
 
 function sum(numbers: readonly number[]): number {
     return numbers.reduce((total, each) => total + each, 0);
-}
-
-/** Lets a client in once the gate opens, unless it has gone by then. */
-function enterWhenOpen(
-    gate: Gate,
-    peer: ServerResponse | Duplex,
-    enter: (leave: Leave) => void,
-    refuseWith: (headers: Record<string, string>, body: string) => void
-): void {
-    const gone = new AbortController();
-    const leave = (): void => gone.abort();
-    peer.once('close', leave);
-    gate.wait({ signal: gone.signal }).then(
-        (given) => {
-            peer.removeListener('close', leave);
-            if (peer.destroyed) {
-                given();
-                return;
-            }
-            enter(given);
-        },
-        (error: unknown) => {
-            if (!gone.signal.aborted) {
-                const failure = failureOf(error);
-                refuseWith({ ...refusalHeaders(), ...failureHeaders(failure) }, failureEnvelope(failure));
-            }
-        }
-    );
 }

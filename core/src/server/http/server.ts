@@ -21,7 +21,7 @@ import {
 import { fail } from '../../platform/errors.ts';
 import { challengeOf } from './answer/challenge.ts';
 import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from './answer/envelope.ts';
-import { corsHeaders, preflight } from './cors.ts';
+import { answerOptions, corsHeaders } from './cors.ts';
 import { type AboutServer, assertExpressible } from './openapi/document.ts';
 import type { HttpPorts } from './ports.ts';
 import { HttpCall } from './request/http-call.ts';
@@ -202,11 +202,7 @@ function declare(hapi: Server, options: HttpServerOptions): void {
             })
         );
     }
-    hapi.route({
-        method: 'OPTIONS',
-        path: `${options.prefix}/{any*}`,
-        options: { auth: false, handler: (request, h) => preflight(request, h, options.ports) }
-    });
+    answerOptions(hapi, options);
     hapi.route({
         method: '*',
         path: `${options.prefix}/{any*}`,

@@ -12,10 +12,15 @@ export interface AnswerCheck {
 
 const statuses = { done: 200, made: 201, task: 202 } as const;
 
-/** Turns an answer or a reply into JSON text. @throws TypeError when a check is given and the answer is not what the route declares */
+/**
+ * Turns an answer or a reply into JSON text.
+ *
+ * @throws TypeError when the answer is no object, list or nothing; with a check, also when it is not what the route declares
+ */
 export function serialise(answer: unknown, check: AnswerCheck | null, route: string): JsonAnswer {
     const reply = isReply(answer) ? answer : { status: 200, message: 'ok', headers: {}, data: answer };
     const json = JSON.stringify(reply.data) ?? 'null';
+    requireObject(json, route);
     if (check !== null && check.returns !== null) {
         requireFit(check.returns, JSON.parse(json), `${route} answers what its schema does not say`);
     }
@@ -28,6 +33,15 @@ export function serialise(answer: unknown, check: AnswerCheck | null, route: str
         : (answer as { version?: unknown } | null | undefined)?.version;
     const headers = typeof version === 'number' ? { etag: `"${version}"` } : reply.headers;
     return { status: Number(reply.status), message: String(reply.message), headers, json };
+}
+
+/** A text, number or flag has no name, so nothing could ever be added to the answer: most often it is a message that belongs elsewhere. */
+function requireObject(json: string, route: string): void {
+    if (!json.startsWith('{') && !json.startsWith('[') && json !== 'null') {
+        throw new TypeError(
+            `${route} answers with a ${typeof JSON.parse(json)}: return an object, a list or null, or an answer of \`reply\``
+        );
+    }
 }
 
 /** The events of a stream, each held against its schema. @throws TypeError when one does not fit, or is not declared */

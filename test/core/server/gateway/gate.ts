@@ -10,6 +10,7 @@ import { WebSocket } from 'ws';
 
 import { Gate, type GateLimits } from '../../../../core/src/server/gateway/gate.ts';
 import { createGateway, type Gateway } from '../../../../core/src/server/gateway/gateway.ts';
+import type { StartOf } from '../../../../core/src/server/gateway/waiting.ts';
 import { json, type Route, socket, stream, upload } from '../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../core/src/server/http/server.ts';
 import { createTestPorts, type TestPorts } from '../../../support/core/http-ports.ts';
@@ -149,7 +150,7 @@ const ask = (method: string, path: string, value?: unknown): Promise<Answer> =>
         )
     );
 
-async function open(waiting: Partial<GateLimits> = {}): Promise<void> {
+async function open(waiting: Partial<GateLimits> = {}, startOf: StartOf = () => null): Promise<void> {
     await gateway?.close();
     ports = createTestPorts();
     const core = createHttpServer({
@@ -171,7 +172,7 @@ async function open(waiting: Partial<GateLimits> = {}): Promise<void> {
             })
         ]
     });
-    gateway = await createGateway({ core, log: ports.log, drainMs: 2_000, waiting });
+    gateway = await createGateway({ core, log: ports.log, drainMs: 2_000, waiting, startOf });
     ({ port } = await gateway.listen('127.0.0.1', 0));
 }
 
@@ -442,6 +443,26 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         await Promise.all(clients);
         expect(failures).to.equal([]);
         expect(seen.size).to.be.above(20);
+    });
+
+    it('lets clients wait for a plugin that starts, but not too many and not for ever', async () => {
+        const start = Promise.withResolvers<void>();
+        await open({ most: 2, patienceMs: 10_000 }, () => start.promise);
+        const made = ask('POST', '/api/plugins/hello/put', { text: 'early' });
+        const peer = new WebSocket(`ws://127.0.0.1:${port}/api/plugins/hello/socket`, {
+            headers: { authorization }
+        });
+        await wait(50);
+        expect((await ask('GET', '/api/plugins/hello/say')).status).to.equal(404); // two wait already
+        await gateway.mount('hello', generation('new'));
+        expect((await ask('GET', '/api/plugins/hello/say')).status).to.equal(200);
+        start.resolve();
+        await once(peer, 'open');
+        peer.terminate();
+        expect([(await made).status, handled]).to.equal([200, ['new']]);
+        await open({ patienceMs: 100 }, (name) => (name === 'hello' ? new Promise(() => undefined) : null));
+        expect((await ask('GET', '/api/plugins/none/say')).status).to.equal(404);
+        expect((await ask('GET', '/api/plugins/hello/say')).status).to.equal(404);
     });
 
     it('sends away whoever waits when the panel stops', async () => {

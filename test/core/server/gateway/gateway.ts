@@ -372,6 +372,19 @@ describe('createGateway', () => {
         expect((await call('GET', '/api/things?x=1')).body.code).to.equal(40001);
     });
 
+    it('answers OPTIONS with the methods of a path, and like every other method where there is none', async () => {
+        const known = await call('OPTIONS', '/api/things');
+        expect([known.status, known.body.data, known.headers.allow]).to.equal([
+            200,
+            { methods: ['HEAD', 'GET', 'POST'] },
+            'HEAD, GET, POST, OPTIONS'
+        ]);
+        expect((await call('OPTIONS', '/api/nothing')).body.code).to.equal(40400);
+        expect((await call('OPTIONS', '/api/plugins/none/x')).body.code).to.equal(
+            (await call('GET', '/api/plugins/none/x')).body.code
+        );
+    });
+
     it('says nothing of the inside when a handler breaks, and logs it under the request id', async () => {
         const answer = await call('GET', '/api/broken', { headers: { 'x-request-id': 'find-me' } });
         expect([answer.status, answer.body.code]).to.equal([500, 50000]);

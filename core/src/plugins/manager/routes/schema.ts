@@ -259,10 +259,14 @@ const common = {
     deprecations: joi
         .array()
         .items(
-            joi.object({ member: joi.string().required(), removedIn: joi.string().allow(null).required() })
+            joi.object({
+                member: joi.string().required(),
+                removedIn: joi.string().allow(null).required(),
+                count: joi.number().integer().required().description('Uses since it started')
+            })
         )
         .required()
-        .description('Members of the SDK that it uses and that will go'),
+        .description('What it uses and that will go: members of the SDK, and routes that it calls'),
     available: joi
         .string()
         .allow(null)

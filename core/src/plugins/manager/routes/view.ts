@@ -32,7 +32,7 @@ export function viewOf({ runtime, record, available, adoptable }: Viewed): Plugi
         bootMs: runtime.bootMs,
         failure: failureOf(runtime.failure),
         quarantinedAt: record?.quarantinedAt == null ? null : timeOf(record.quarantinedAt),
-        deprecations: [],
+        deprecations: [...(runtime.generation?.deprecations() ?? [])],
         available,
         adoptable
     };

@@ -27,6 +27,7 @@ import { Callers, type CallersOptions } from './callers.ts';
 import { callRoute } from './calls/call.ts';
 import { planRoute } from './calls/plan.ts';
 import { readRoute } from './calls/read.ts';
+import type { Calling } from './calls/request.ts';
 import { listRoutes } from './catalogue.ts';
 import { PluginHosts } from './hosts-service.ts';
 import { mandatesApi } from './mandates.ts';
@@ -43,6 +44,7 @@ export interface HostApiOptions extends CallersOptions {
     readonly contracts: Contracts;
     readonly services: PluginServices;
     readonly accessLog: PluginAccessLog;
+    readonly usage: Calling['usage'];
     readonly reach: Reach;
     readonly log: Logger;
     /** Asks this plugin alone for its part of the engine's configuration. */
@@ -76,7 +78,7 @@ export function createHostApi(options: HostApiOptions): HostApi {
 }
 
 function panelApi(
-    { ports, grants, handles, tickets, log, label }: HostApiOptions,
+    { ports, grants, handles, tickets, log, label, usage }: HostApiOptions,
     callers: Callers
 ): Pick<HostApi, 'log' | 'detail' | 'routes' | 'call' | 'read' | 'plan' | 'seal' | 'open' | 'ticket'> {
     return {
@@ -90,15 +92,15 @@ function panelApi(
             listRoutes(ports, grants, handle === null ? null : callers.holder(handle).caller, filter),
         call: callers.caused(async ({ handle, call, signal, follow }) => {
             const { held, caller } = callers.holder(handle);
-            return callRoute({ ports, grants, held, caller }, call, callers.untilEnd(signal), follow);
+            return callRoute({ ports, grants, held, caller, usage }, call, callers.untilEnd(signal), follow);
         }),
         read: callers.caused(async ({ handle, call, limits, signal }) => {
             const { held, caller } = callers.holder(handle);
-            return readRoute({ ports, grants, held, caller }, call, limits, callers.untilEnd(signal));
+            return readRoute({ ports, grants, held, caller, usage }, call, limits, callers.untilEnd(signal));
         }),
         plan: callers.caused(async ({ handle, call, signal }) => {
             const { held, caller } = callers.holder(handle);
-            return planRoute({ ports, grants, held, caller }, call, callers.untilEnd(signal));
+            return planRoute({ ports, grants, held, caller, usage }, call, callers.untilEnd(signal));
         }),
         seal: async ({ text }) => ports.keyring.seal(`${label} own`, text),
         open: async ({ text }) => ports.keyring.open(`${label} own`, text),

@@ -5,7 +5,7 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { AuditEntry, Recorder } from '../../../server/http/ports.ts';
-import type { Refusal } from '../generation.ts';
+import type { Deprecation, Refusal } from '../generation.ts';
 
 /** What the usage log of one plugin needs. */
 export interface UsageLogOptions {
@@ -33,6 +33,8 @@ export class UsageLog {
     >();
     /** By capability, the latest last. */
     readonly #refusals = new Map<string, Refusal>();
+    /** By name. */
+    readonly #deprecations = new Map<string, Deprecation>();
     #isClosed = false;
 
     constructor(options: UsageLogOptions) {
@@ -92,6 +94,20 @@ export class UsageLog {
     /** The refused capabilities, the latest last. */
     refusals(): readonly Refusal[] {
         return [...this.#refusals.values()];
+    }
+
+    /** Counts a use of what will go, and warns once. @param removedIn - the version without it; null when that is not known */
+    deprecated(member: string, removedIn: string | null): void {
+        const before = this.#deprecations.get(member);
+        if (before === undefined) {
+            this.#options.log.warn('A plugin uses what will go', { member, removedIn });
+        }
+        this.#deprecations.set(member, { member, removedIn, count: (before?.count ?? 0) + 1 });
+    }
+
+    /** What was used that will go. */
+    deprecations(): readonly Deprecation[] {
+        return [...this.#deprecations.values()];
     }
 
     /** Writes the counts that are not written yet. */

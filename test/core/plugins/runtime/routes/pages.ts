@@ -24,7 +24,7 @@ const run = (
         definePlugin({
             setup(ctx) {
                 assets.forEach((each) => ctx.assets(each));
-                ctx.route({ method: 'GET', path: '/hello', access: 'read', handler: () => 'hello' });
+                ctx.route({ method: 'GET', path: '/hello', access: 'read', handler: () => ['hello'] });
             }
         }),
         options
@@ -118,7 +118,7 @@ describe('ctx.assets at the root of the site', () => {
         writeFileSync(join(rig.root, 'ui', 'api', 'things'), 'mine');
         await run([{ folder: 'ui', at: 'root', fallback: 'index.html' }]);
         expect((await rig.ask('admin', 'GET', '/api/things')).data).to.equal([{ for: 'admin', via: null }]);
-        expect((await rig.ask('admin', 'GET', '/api/plugins/probe/hello')).data).to.equal('hello');
+        expect((await rig.ask('admin', 'GET', '/api/plugins/probe/hello')).data).to.equal(['hello']);
         for (const path of ['/api', '/api/', '/api/nothing', '/api/plugins/other/x', '/api?x']) {
             expect(
                 [(await get(path)).status >= 400, (await get(path)).text.includes('panel')],

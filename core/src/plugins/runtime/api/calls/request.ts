@@ -6,6 +6,7 @@ import type { Grants } from '@portico/sdk/host';
 import type { Caller } from '../../../../platform/call.ts';
 import type { RequestState } from '../../../../server/http/request/state.ts';
 import type { PluginHostPorts } from '../../ports.ts';
+import type { UsageLog } from '../../records/usage-log.ts';
 import { type CatalogueEntry, coversRoute, findRoute } from '../catalogue.ts';
 import { type Held, onBehalf } from '../handles.ts';
 import { addressOf } from './address.ts';
@@ -23,6 +24,7 @@ export interface Calling {
     readonly held: Held;
     /** The holder as of now. */
     readonly caller: Caller;
+    readonly usage: Pick<UsageLog, 'deprecated'>;
 }
 
 /** A call that may be sent. */
@@ -42,7 +44,7 @@ const deepest = 4;
  * @returns why not, as an answer
  */
 export function admitCall(
-    { ports, grants, held, caller }: Calling,
+    { ports, grants, held, caller, usage }: Calling,
     call: PlainCall,
     kinds: readonly RouteInfo['kind'][] = ['json'],
     { ofPlan = false }: { readonly ofPlan?: boolean } = {}
@@ -67,6 +69,10 @@ export function admitCall(
     }
     if (held.depth >= deepest) {
         return refusal(40300, 'FORBIDDEN', `Calls of plugins are nested more than ${deepest} deep`);
+    }
+    const { deprecated } = entry.route;
+    if (deprecated !== undefined) {
+        usage.deprecated(`route ${entry.info.id}`, deprecated.removedIn);
     }
     const url = addressOf(entry.info.path, call.params ?? {}, call.query ?? {});
     return url === null

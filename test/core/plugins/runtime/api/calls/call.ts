@@ -23,6 +23,15 @@ const routes = [
         handler: () => reply.list([1, 2], { total: 7, next: 'a/b&c' })
     }),
     json({
+        id: 'pages.old',
+        method: 'GET',
+        path: '/api/old-pages',
+        access: 'things:read',
+        summary: 'List pages as it was done once',
+        deprecated: { since: '1.1.0', removedIn: '2.0.0', instead: 'pages.list' },
+        handler: () => []
+    }),
+    json({
         id: 'pages.create',
         method: 'POST',
         path: '/api/pages',
@@ -70,6 +79,32 @@ describe('ctx.api.call', () => {
             null,
             null
         ]);
+    });
+
+    it('counts calls of a route that will go, and warns of it once', async () => {
+        const generation = await rig.run(
+            definePlugin({
+                setup(ctx) {
+                    ctx.route({
+                        method: 'GET',
+                        path: '/old',
+                        access: 'read',
+                        handler: async ({ actor }) => [
+                            (await ctx.api.call(actor, { id: 'pages.old' })).status,
+                            (await ctx.api.call(actor, { id: 'pages.old' })).status
+                        ]
+                    });
+                }
+            }),
+            { capabilities }
+        );
+        expect(generation.deprecations()).to.equal([]);
+        expect((await rig.ask('root', 'GET', '/api/plugins/probe/old')).data).to.equal([200, 200]);
+        expect(generation.deprecations()).to.equal([
+            { member: 'route pages.old', removedIn: '2.0.0', count: 2 }
+        ]);
+        const warnings = rig.http.lines.filter((line) => line.includes('uses what will go'));
+        expect(warnings).to.have.length(1);
     });
 
     it('the catalogue says which routes have a dangerous permission', async () => {

@@ -119,7 +119,7 @@ const probe = definePlugin({
             path: '/do',
             access: 'read',
             effect: 'read',
-            handler: async ({ actor }) => (await work(actor)) ?? null
+            handler: async ({ actor }) => ({ given: (await work(actor)) ?? null })
         });
         ctx.route({
             method: 'POST',
@@ -127,7 +127,7 @@ const probe = definePlugin({
             access: 'read',
             stepUp: true,
             effect: 'read',
-            handler: async ({ actor }) => (await work(actor)) ?? null
+            handler: async ({ actor }) => ({ given: (await work(actor)) ?? null })
         });
         ctx.route({
             method: 'PUT',
@@ -135,7 +135,7 @@ const probe = definePlugin({
             id: 'own',
             access: 'write',
             validate: { params, payload: note },
-            handler: () => ran.push('own') ?? null
+            handler: () => ({ ran: ran.push('own') })
         });
         ctx.route({
             method: 'GET',
@@ -187,7 +187,7 @@ async function during<T>(unit: (actor: Actor) => Promise<T>, who = 'admin'): Pro
     work = unit;
     const { data, code, text } = await rig.ask(who, 'POST', '/api/plugins/caller/do');
     expect(code, text).to.equal(0);
-    return data as T;
+    return data.given as T;
 }
 
 describe('ctx.api', () => {
@@ -306,7 +306,9 @@ describe('ctx.api', () => {
                         .catch((error: { code: number }) => error.code)
                 )
             ]);
-        const { data } = await rig.ask('admin', 'POST', '/api/plugins/narrow/do');
+        const {
+            data: { given: data }
+        } = await rig.ask('admin', 'POST', '/api/plugins/narrow/do');
         const [plan, taken, ...refused] = data as readonly [Plan, Plan, number, number];
         expect([plan.before, plan.etag, plan.after, plan.undo]).to.equal([null, null, { text: 'new' }, null]);
         // What only checks a route comes with the right to call the route.
@@ -321,7 +323,7 @@ describe('ctx.api', () => {
             ]);
         };
         const given = await rig.ask('admin', 'POST', '/api/plugins/narrow/do-freshly');
-        expect([given.data[0].before, given.data[1]], given.text).to.equal([null, 40300]);
+        expect([given.data.given[0].before, given.data.given[1]], given.text).to.equal([null, 40300]);
         expect([ran, rig.http.refusals]).to.equal([[], []]);
     });
 
