@@ -2,7 +2,7 @@
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
-import type { Address, KindName } from './kind.ts';
+import type { Address, KindName, Level } from './kind.ts';
 
 /** A row as it is read: an empty column is null, never undefined. */
 type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
@@ -99,8 +99,26 @@ export const UnfinishedEntity = defineEntity({
     }
 });
 
+/** An account with an end. */
+export const CredentialEntity = defineEntity({
+    name: 'DatabaseCredential',
+    tableName: 'credentials',
+    properties: {
+        id: p.integer().primary(),
+        serverId: p.integer(),
+        /** As the server names it. */
+        account: p.string(),
+        database: p.string(),
+        level: p.string().$type<Level>(),
+        createdAt: p.integer(),
+        expiresAt: p.integer()
+    }
+});
+/** A row of `credentials`. */
+export type CredentialRow = Row<InferEntity<typeof CredentialEntity>>;
+
 /** The entities of the plugin. */
-export const entities = [ServerEntity, HistoryEntity, DumpEntity, UnfinishedEntity];
+export const entities = [ServerEntity, HistoryEntity, DumpEntity, UnfinishedEntity, CredentialEntity];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
@@ -121,6 +139,13 @@ export const migrations: readonly Migration[] = [
             `create table dumps (id integer primary key autoincrement, server_id integer references servers (id) on delete set null, kind text not null, database text not null, format text not null,
             encoding text not null, file text not null, bytes integer not null, sha256 text not null, state text not null, created_at integer not null)`,
             'create table unfinished (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, type text not null, name text not null)'
+        ]
+    },
+    {
+        name: '0003-credentials',
+        up: [
+            `create table credentials (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, account text not null, database text not null,
+            level text not null, created_at integer not null, expires_at integer not null)`
         ]
     }
 ];

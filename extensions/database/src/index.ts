@@ -6,6 +6,7 @@ import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
 import { registerConsoleRoutes } from './routes/console.ts';
+import { registerCredentialRoutes } from './routes/credentials.ts';
 import { registerDataRoutes } from './routes/data.ts';
 import { registerDatabaseRoutes } from './routes/databases.ts';
 import { registerDumpRoutes } from './routes/dumps.ts';
@@ -17,6 +18,8 @@ import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 
 const watchSeconds = 60;
+/** How much later than its end an account may go. */
+const expirySeconds = 5;
 
 /** The plugin. */
 export default definePlugin({
@@ -32,12 +35,16 @@ export default definePlugin({
         registerConsoleRoutes(ctx, services);
         registerSessionRoutes(ctx, services);
         registerDataRoutes(ctx, services);
+        registerCredentialRoutes(ctx, services);
         registerDumpRoutes(ctx, services);
         registerHooks(ctx, services);
         registerHealthChecks(ctx, services);
         ctx.onStart(async () => {
             await services.dumps.sweep();
             await services.folder.remove('uploads');
+            await ctx.schedule('credentials', { everySeconds: expirySeconds, missed: 'run-once' }, () =>
+                services.credentials.expire()
+            );
             await ctx.schedule('watch', { everySeconds: watchSeconds }, async () => {
                 await services.servers.watch();
                 await services.unfinished.sweep();

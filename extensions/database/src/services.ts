@@ -1,6 +1,7 @@
 /** The services of one generation of the plugin. */
 import { Console } from './console/console.ts';
 import { History } from './console/history.ts';
+import { Credentials } from './credentials/credentials.ts';
 import { Dumps } from './dumps/dumps.ts';
 import { DataFolder } from './dumps/folder.ts';
 import { Restores } from './dumps/restores.ts';
@@ -20,6 +21,7 @@ export interface Services {
     readonly console: Console;
     readonly history: History;
     readonly folder: DataFolder;
+    readonly credentials: Credentials;
     readonly dumps: Dumps;
     readonly unfinished: Unfinished;
     /** The server of a number. @throws NOT_FOUND 40400 */
@@ -48,6 +50,7 @@ export function createServices(ctx: Ctx): Services {
         history,
         console: new Console(connections, readers, history),
         folder,
+        credentials: new Credentials(ctx, target),
         dumps: new Dumps({ ctx, folder, restores, target }),
         unfinished,
         target,

@@ -537,6 +537,35 @@ for (const { kind, lacks, start } of kinds) {
             expect(await rows()).to.equal(before);
         });
 
+        run(
+            'have credentials that end, with their sessions, also when the plugin was off at that time',
+            async () => {
+                const path = `${server}/credentials`;
+                const make = (ttlSeconds: number) =>
+                    panel.ask('POST', path, { database: 'shop', ttlSeconds });
+                expect((await make(4)).code).to.equal(40001);
+                const long = await make(3_600);
+                expect([long.status, long.data.level]).to.equal([201, 'read']);
+                expect((await instance.sql('select * from people', 'shop', long.data)).length).to.equal(2);
+                const short = await make(5);
+                await panel.generation.close('disabled');
+                await until('the end', async () => Date.now() > Date.parse(short.data.expiresAt));
+                expect((await instance.sql('select 1', 'shop', short.data)).length).to.equal(1);
+                await panel.begin();
+                await until('no login', () =>
+                    instance.sql('select 1', 'shop', short.data).then(
+                        () => false,
+                        () => true
+                    )
+                );
+                await until('one credential', async () => (await panel.ask('GET', path)).data.length === 1);
+                expect((await panel.ask('GET', path)).text).to.not.include(long.data.password);
+                expect((await panel.ask('DELETE', `${path}/${long.data.id}`)).status).to.equal(200);
+                await expect(instance.sql('select 1', 'shop', long.data)).to.reject();
+                expect((await panel.ask('GET', `${server}/users?limit=500`)).text).to.not.include('temp_');
+            }
+        );
+
         run('tell how programs connect, without a password', async () => {
             const { data, text } = await panel.ask(
                 'GET',
