@@ -64,6 +64,7 @@ export const SYSTEM_PACKAGES = [
         unit: 'postgresql.service',
         what: 'the PostgreSQL server of the tests, with its clients'
     },
+    { command: 'restic', package: 'restic', for: 'test', what: 'the engine of the extension backup' },
     {
         command: 'systemd-cat',
         package: 'systemd',

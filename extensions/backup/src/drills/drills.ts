@@ -1,0 +1,164 @@
+/** Drills: the newest snapshot of a plan is restored, held against its own list, and the panel in it is booted. */
+import { errors, type PanelRehearsal } from '@portico/sdk';
+
+import { DrillEntity } from '../entities.ts';
+import type { Source } from '../plans/input.ts';
+import type { Plan } from '../plans/plans.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import type { Restic } from '../restic/restic.ts';
+import type { Sources, StagedSource } from '../runs/sources.ts';
+import type { Ctx } from '../settings.ts';
+import type { Snapshots } from '../snapshots/snapshots.ts';
+
+/** What a drill proved. */
+export interface Proof {
+    readonly planId: number;
+    readonly snapshotId: string;
+    readonly at: string;
+    readonly ok: boolean;
+    readonly durationMs: number;
+    readonly sources: readonly {
+        readonly source: Source;
+        readonly ok: boolean;
+        readonly files: number;
+        readonly bytes: number;
+        readonly message: string | null;
+    }[];
+    readonly panel: PanelRehearsal | null;
+}
+
+/** Why a drill failed, in one sentence. */
+export function failureOf({ panel, sources }: Proof): string {
+    const audit = panel?.booted === true && !panel.auditChain ? 'The audit log in it is broken' : null;
+    return (
+        panel?.message ??
+        audit ??
+        sources.find(({ ok }) => !ok)?.message ??
+        'There is nothing in the snapshot'
+    );
+}
+
+const keptProofs = 50;
+
+/** Runs drills, and keeps what they proved. */
+export class Drills {
+    readonly #ctx: Ctx;
+    readonly #restic: Restic;
+    readonly #repositories: Repositories;
+    readonly #snapshots: Snapshots;
+    readonly #sources: Sources;
+
+    constructor(
+        ctx: Ctx,
+        restic: Restic,
+        repositories: Repositories,
+        snapshots: Snapshots,
+        sources: Sources
+    ) {
+        this.#ctx = ctx;
+        this.#restic = restic;
+        this.#repositories = repositories;
+        this.#snapshots = snapshots;
+        this.#sources = sources;
+    }
+
+    /** Newest first. */
+    async list(): Promise<readonly Proof[]> {
+        const rows = await this.#ctx.db.read((em) => em.find(DrillEntity, {}, { orderBy: { id: 'desc' } }));
+        return rows.map(({ proof }) => JSON.parse(proof) as Proof);
+    }
+
+    /** @throws NOT_FOUND 40400 when the plan has no snapshot yet */
+    async run(plan: Plan, signal: AbortSignal): Promise<Proof> {
+        const row = await this.#repositories.get(plan.repositoryId);
+        const snapshot = (await this.#snapshots.list(row, signal)).find(({ planId }) => planId === plan.id);
+        if (snapshot === undefined) {
+            throw errors.notFound('The plan has no snapshot yet');
+        }
+        const began = performance.now();
+        const scratch = `scratch/drill-${plan.id}`;
+        const folder = `${this.#ctx.dataDir}/${scratch}`;
+        await this.#sources.remove(scratch);
+        await this.#ctx.files(this.#ctx.dataDir).createFolder(scratch, { mode: 0o700, parents: true });
+        try {
+            const note = await this.#snapshots.note(row, snapshot, signal);
+            const staged = (note?.sources ?? []).map((each): StagedSource => ({ ...each, message: null }));
+            // `--verify` reads every restored file, and compares it with the hashes that the snapshot has.
+            const problem = await this.#restic
+                .run(
+                    await this.#repositories.target(row),
+                    ['restore', snapshot.id, `--target=${folder}`, '--verify'],
+                    { signal }
+                )
+                .then(() => null)
+                .catch((error: unknown) => {
+                    signal.throwIfAborted();
+                    return (error as Error).message;
+                });
+            const counts = await this.#snapshots.counts(row, snapshot.id, staged, signal);
+            const panelPath = staged.find(({ source }) => source.type === 'panel')?.paths[0];
+            const panel =
+                panelPath === undefined || problem !== null
+                    ? null
+                    : await this.#ctx.panel.rehearse(`${folder}${panelPath}`, { signal });
+            const sources = await Promise.all(
+                staged.map(async (each) => {
+                    const { files = 0, bytes = 0 } = counts.get(each) ?? {};
+                    const found = problem === null ? await this.#count(folder, each) : 0;
+                    const message =
+                        problem ?? (found === files ? null : `${found} of ${files} files came back`);
+                    return { source: each.source, ok: message === null, files, bytes, message };
+                })
+            );
+            const proof: Proof = {
+                planId: plan.id,
+                snapshotId: snapshot.id,
+                at: new Date().toISOString(),
+                ok:
+                    sources.length > 0 &&
+                    sources.every(({ ok }) => ok) &&
+                    (panel === null || (panel.booted && panel.auditChain)),
+                durationMs: Math.round(performance.now() - began),
+                sources,
+                panel
+            };
+            await this.#store(plan, proof);
+            return proof;
+        } finally {
+            await this.#sources.remove(scratch);
+        }
+    }
+
+    async #store(plan: Plan, proof: Proof): Promise<void> {
+        await this.#ctx.db.write(async (em) => {
+            await em.insert(DrillEntity, { planId: plan.id, proof: JSON.stringify(proof) });
+            await em.execute(
+                'delete from drills where id <= (select id from drills order by id desc limit 1 offset ?)',
+                [keptProofs]
+            );
+        });
+        if (!proof.ok) {
+            await this.#ctx.notify({
+                event: 'drill-failed',
+                severity: 'error',
+                title: `The drill of ${plan.name} failed`,
+                text: failureOf(proof),
+                data: { planId: plan.id, snapshotId: proof.snapshotId }
+            });
+        }
+    }
+
+    /** Files that came back of a source. */
+    async #count(folder: string, { paths }: StagedSource): Promise<number> {
+        const files = this.#ctx.files(folder);
+        const count = async (path: string): Promise<number> => {
+            let found = 0;
+            for (const { name, type } of await files.list(path).catch(() => [])) {
+                found += type === 'folder' ? await count(`${path}/${name}`) : type === 'file' ? 1 : 0;
+            }
+            return found;
+        };
+        const counts = await Promise.all(paths.map((path) => count(path.slice(1))));
+        return counts.reduce((sum, each) => sum + each, 0);
+    }
+}

@@ -1,0 +1,106 @@
+/** The tables of the plugin's own database. Times are milliseconds since 1970; lists and objects are JSON. */
+import type { Migration } from '@portico/sdk';
+import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+
+/** What asked for a run. */
+export type Trigger = 'manual' | 'schedule' | 'missed';
+/** Where a run stands; `queued` and `running` are the states that are not final. */
+export type RunState =
+    'queued' | 'running' | 'succeeded' | 'incomplete' | 'failed' | 'cancelled' | 'interrupted';
+/** Which ends of runs send a notification. */
+export type NotifyOn = 'failure' | 'always' | 'never';
+
+/** A row as it is read: an empty column is null, never undefined. */
+type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
+
+/** A repository of restic. */
+export const RepositoryEntity = defineEntity({
+    name: 'BackupRepository',
+    tableName: 'repositories',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        name: p.string(),
+        /** Absolute. */
+        path: p.string(),
+        appendOnly: p.boolean(),
+        /** Sealed. */
+        password: p.text(),
+        /** JSON: `{ at, ok, message }` of the last check. */
+        lastCheck: p.text().nullable(),
+        createdAt: p.integer()
+    }
+});
+/** A row of `repositories`. */
+export type RepositoryRow = Row<InferEntity<typeof RepositoryEntity>>;
+
+/** What is backed up to where, and when. */
+export const PlanEntity = defineEntity({
+    name: 'BackupPlan',
+    tableName: 'plans',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        name: p.string(),
+        repositoryId: p.integer(),
+        sources: p.text(),
+        excludes: p.text(),
+        tags: p.text(),
+        schedule: p.text().nullable(),
+        keep: p.text(),
+        notifyOn: p.string().$type<NotifyOn>(),
+        enabled: p.boolean(),
+        lastSuccessAt: p.integer().nullable(),
+        createdAt: p.integer(),
+        updatedAt: p.integer()
+    }
+});
+/** A row of `plans`. */
+export type PlanRow = Row<InferEntity<typeof PlanEntity>>;
+
+/** One run of a plan. */
+export const RunEntity = defineEntity({
+    name: 'BackupRun',
+    tableName: 'runs',
+    properties: {
+        id: p.integer().primary(),
+        planId: p.integer(),
+        trigger: p.string().$type<Trigger>(),
+        state: p.string().$type<RunState>(),
+        dryRun: p.boolean(),
+        startedAt: p.integer(),
+        finishedAt: p.integer().nullable(),
+        snapshotId: p.string().nullable(),
+        message: p.text().nullable(),
+        sources: p.text()
+    }
+});
+/** A row of `runs`. */
+export type RunRow = Row<InferEntity<typeof RunEntity>>;
+
+/** One proof that a snapshot comes back. */
+export const DrillEntity = defineEntity({
+    name: 'BackupDrill',
+    tableName: 'drills',
+    properties: { id: p.integer().primary(), planId: p.integer(), proof: p.text() }
+});
+
+/** The entities of the plugin. */
+export const entities = [RepositoryEntity, PlanEntity, RunEntity, DrillEntity];
+
+/** The migrations of the plugin, in order. A migration that was released never changes. */
+export const migrations: readonly Migration[] = [
+    {
+        name: '0001-repositories-plans-runs-drills',
+        up: [
+            `create table repositories (id integer primary key autoincrement, version integer not null, name text not null, path text not null unique, append_only integer not null,
+            password text not null, last_check text, created_at integer not null)`,
+            `create table plans (id integer primary key autoincrement, version integer not null, name text not null, repository_id integer not null references repositories (id), sources text not null,
+            excludes text not null, tags text not null, schedule text, keep text not null, notify_on text not null, enabled integer not null, last_success_at integer, created_at integer not null, updated_at integer not null)`,
+            `create table runs (id integer primary key autoincrement, plan_id integer not null references plans (id) on delete cascade, trigger text not null, state text not null, dry_run integer not null,
+            started_at integer not null, finished_at integer, snapshot_id text, message text, sources text not null)`,
+            'create index runs_of_plan on runs (plan_id, id)',
+            'create table drills (id integer primary key autoincrement, plan_id integer not null references plans (id) on delete cascade, proof text not null)'
+        ]
+    }
+];

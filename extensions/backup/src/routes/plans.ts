@@ -1,0 +1,223 @@
+/** Routes of plans, of running them now, and of drills. */
+import { joi, reply } from '@portico/sdk';
+
+import { failureOf } from '../drills/drills.ts';
+import type { RunRow } from '../entities.ts';
+import { pluginErrors } from '../errors.ts';
+import { changedPlan, newPlan, planFields } from '../plans/input.ts';
+import type { Plan } from '../plans/plans.ts';
+import { findRuns } from '../queries.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { idParams, timeOf, versionOf } from './common.ts';
+import { runSchema, runView } from './views.ts';
+
+const planView = joi.object({
+    ...planFields,
+    id: joi.number().integer().required().label('Number'),
+    version: joi.number().integer().required().label('Version'),
+    nextRunAt: joi.string().allow(null).required().label('Next run'),
+    lastSuccessAt: joi.string().allow(null).required().label('Last success'),
+    lastRun: joi.any().label('Last run')
+});
+const dryRun = joi.object({ dryRun: joi.boolean().default(false).label('Only try') });
+
+/** Registers the routes below `/plans`, and those of drills and sources. */
+export function registerPlanRoutes(ctx: Ctx, services: Services): void {
+    registerPlans(ctx, services);
+    registerPlan(ctx, services);
+    registerWork(ctx, services);
+    registerKnowledge(ctx, services);
+}
+
+async function viewOf(ctx: Ctx, { plans }: Services, plan: Plan) {
+    const [lastRun] = await ctx.db.read((em) => findRuns(em, { planId: plan.id }, 1));
+    const { createdAt: _created, updatedAt: _updated, lastSuccessAt, ...rest } = plan;
+    return {
+        ...rest,
+        nextRunAt: (await plans.nextRunAt(plan.id))?.toISOString() ?? null,
+        lastSuccessAt: timeOf(lastSuccessAt),
+        lastRun: lastRun === undefined ? null : runView(lastRun)
+    };
+}
+
+function registerPlans(ctx: Ctx, services: Services): void {
+    const { plans } = services;
+    ctx.route({
+        method: 'GET',
+        path: '/plans',
+        id: 'plans',
+        access: 'read',
+        summary: 'List the plans',
+        ui: { title: 'Plans', primary: true, label: 'name', order: 1, empty: 'No plan yet' },
+        returns: joi.array().items(planView),
+        handler: async () => Promise.all((await plans.list()).map((plan) => viewOf(ctx, services, plan)))
+    });
+    ctx.route({
+        method: 'POST',
+        path: '/plans',
+        id: 'createPlan',
+        access: 'write',
+        summary: 'Make a plan',
+        answers: 'made',
+        returns: planView,
+        audit: { action: 'create', resource: 'plan' },
+        validate: { payload: newPlan },
+        async handler({ payload }) {
+            const plan = await plans.create(payload);
+            return reply.created(
+                `/api/plugins/${ctx.name}/plans/${plan.id}`,
+                await viewOf(ctx, services, plan)
+            );
+        }
+    });
+}
+
+function registerPlan(ctx: Ctx, services: Services): void {
+    const { plans } = services;
+    ctx.route({
+        method: 'GET',
+        path: '/plans/{id}',
+        id: 'plan',
+        access: 'read',
+        summary: 'One plan',
+        returns: planView,
+        validate: { params: idParams },
+        async handler({ params }) {
+            const plan = await plans.get(params.id);
+            return reply.with(await viewOf(ctx, services, plan), { version: plan.version });
+        }
+    });
+    ctx.route({
+        method: 'PUT',
+        path: '/plans/{id}',
+        id: 'changePlan',
+        access: 'write',
+        summary: 'Change a plan',
+        returns: planView,
+        audit: { action: 'update', resource: 'plan' },
+        validate: { params: idParams, payload: changedPlan },
+        async handler({ params, payload, ifMatch }) {
+            const { version, ...change } = payload;
+            const plan = await plans.update(params.id, change, versionOf(ifMatch, version));
+            return reply.with(await viewOf(ctx, services, plan), { version: plan.version });
+        }
+    });
+    ctx.route({
+        method: 'DELETE',
+        path: '/plans/{id}',
+        id: 'removePlan',
+        access: 'write',
+        summary: 'Remove a plan with the history of its runs',
+        description: 'Its snapshots stay.',
+        returns: joi.any(),
+        audit: { action: 'delete', resource: 'plan' },
+        validate: { params: idParams },
+        async handler({ params }) {
+            await plans.remove(params.id);
+            return null;
+        }
+    });
+}
+
+function registerWork(ctx: Ctx, services: Services): void {
+    const { plans, runs, drills, repositories } = services;
+    const accepted = (run: RunRow) =>
+        reply.accepted(runView(run), { headers: { location: `/api/plugins/${ctx.name}/runs/${run.id}` } });
+    ctx.route({
+        method: 'POST',
+        path: '/plans/{id}/run',
+        id: 'runPlan',
+        access: 'run',
+        summary: 'Run a plan now',
+        answers: 'task',
+        returns: runSchema,
+        ui: { title: 'Run now', role: 'action' },
+        audit: { action: 'run', resource: 'plan' },
+        validate: { params: idParams, payload: dryRun },
+        handler: async ({ params, payload, actor }) =>
+            accepted(await runs.start(await plans.get(params.id), 'manual', payload.dryRun, actor))
+    });
+    ctx.route({
+        method: 'POST',
+        path: '/plans/run-all',
+        id: 'runAllPlans',
+        access: 'run',
+        summary: 'Run every enabled plan now',
+        description: 'A plan that runs already is left as it is.',
+        answers: 'task',
+        returns: joi.array().items(runSchema),
+        ui: { title: 'Run all', role: 'action' },
+        audit: { action: 'run', resource: 'plan' },
+        async handler({ actor }) {
+            const started: RunRow[] = [];
+            for (const plan of (await plans.list()).filter(({ enabled }) => enabled)) {
+                const run = await runs.start(plan, 'manual', false, actor).catch((error: unknown) => {
+                    if ((error as { reason?: unknown }).reason === 'IN_USE') {
+                        return null;
+                    }
+                    throw error;
+                });
+                started.push(...(run === null ? [] : [run]));
+            }
+            return reply.accepted(started.map(runView));
+        }
+    });
+    ctx.route({
+        method: 'POST',
+        path: '/plans/{id}/drill',
+        id: 'drillPlan',
+        access: 'run',
+        summary: 'Prove that the newest snapshot of a plan comes back',
+        description:
+            'Everything in it is restored beside the machine’s own files and compared with the snapshot; the panel in it is booted. A task; its result is the proof.',
+        answers: 'task',
+        returns: joi.any(),
+        ui: { title: 'Drill', role: 'action' },
+        audit: { action: 'drill', resource: 'plan' },
+        validate: { params: idParams },
+        async handler({ params, actor }) {
+            const plan = await plans.get(params.id);
+            const options = {
+                kind: 'drill',
+                title: `Drill of ${plan.name}`,
+                access: 'run',
+                key: `drill-${plan.id}`,
+                actor
+            };
+            await repositories.get(plan.repositoryId);
+            return reply.accepted(
+                await ctx.task(options, async ({ signal }) => {
+                    const proof = await drills.run(plan, signal);
+                    if (!proof.ok) {
+                        throw pluginErrors.DRILL_FAILED({ message: failureOf(proof) });
+                    }
+                    return proof;
+                })
+            );
+        }
+    });
+}
+
+function registerKnowledge(ctx: Ctx, { drills, sources }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/drills',
+        id: 'drills',
+        access: 'read',
+        summary: 'Proofs of drills, newest first',
+        ui: { title: 'Drills', order: 4, empty: 'No drill yet' },
+        returns: joi.array().items(joi.any()),
+        handler: async () => [...(await drills.list())]
+    });
+    ctx.route({
+        method: 'GET',
+        path: '/sources',
+        id: 'sources',
+        access: 'read',
+        summary: 'What the panel and the plugins could give',
+        ui: { title: 'Sources', order: 5, empty: 'Nothing' },
+        returns: joi.array().items(joi.any()),
+        handler: async () => [...(await sources.list())]
+    });
+}
