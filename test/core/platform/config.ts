@@ -32,7 +32,8 @@ describe('readConfig', () => {
             ['PORTICO_PORT', '80x'],
             ['PORTICO_ENGINE_HTTP_PORT', '0'],
             ['PORTICO_LOG_LEVEL', 'loud'],
-            ['PORTICO_SAFE_MODE', 'yes']
+            ['PORTICO_SAFE_MODE', 'yes'],
+            ['PORTICO_SERVICES', 'systemd']
         ] as const) {
             expect(() => readConfig({ [name]: value }, '/srv')).to.throw(
                 Error,
