@@ -1,7 +1,16 @@
 /** Sites of PHP as an admin has them: a real panel and engine, PHP-FPM of the machine, real accounts, and folders of the test's own. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+    chmodSync,
+    chownSync,
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    rmSync,
+    statSync,
+    writeFileSync
+} from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,6 +56,7 @@ export class PhpRig {
     }
 
     static async start(): Promise<PhpRig> {
+        process.umask(0o077); // as the process of the panel does; `startPanel` runs it in this one
         const top = mkdtempSync(join(tmpdir(), 'portico-php-'));
         chmodSync(top, 0o755);
         mkdirSync(join(top, 'plugins'));
@@ -107,14 +117,20 @@ export class PhpRig {
         return askEngine(this.panel.httpPort, domain, path, headers);
     }
 
-    /** Writes a file of a site as its account would, readable to the engine. */
+    /** Writes a file of a site as a program of the site would: owned by its account, for the group to read. */
     write(word: string, path: string, text: string): void {
-        const folder = join(this.top, 'www', `${this.prefix}-${word}`);
-        const file = join(folder, path);
-        mkdirSync(join(file, '..'), { recursive: true });
+        const site = join(this.top, 'www', `${this.prefix}-${word}`);
+        const { uid } = statSync(site);
+        const folder = join(site, path, '..');
+        if (!existsSync(folder)) {
+            mkdirSync(folder);
+            chownSync(folder, uid, statSync(join(folder, '..')).gid);
+            chmodSync(folder, 0o2750);
+        }
+        const file = join(site, path);
         writeFileSync(file, text);
-        chmodSync(file, 0o644);
-        chmodSync(join(file, '..'), 0o755);
+        chownSync(file, uid, statSync(folder).gid);
+        chmodSync(file, 0o640);
     }
 
     async close(): Promise<void> {

@@ -55,6 +55,18 @@ describe('A site of PHP', { timeout: limitMs }, () => {
         expect((await rig.get('/sites')).data).to.equal([]);
     });
 
+    real('has the engine serve what its PHP writes, in folders too', async () => {
+        const id = await rig.create('made');
+        rig.write(
+            'made',
+            'public/index.php',
+            `<?php mkdir('up'); file_put_contents('up/one.txt', 'by PHP'); echo decoct(umask());`
+        );
+        expect((await rig.page('made.test')).text).to.equal('27');
+        expect(await rig.page('made.test', '/up/one.txt')).to.include({ status: 200, text: 'by PHP' });
+        await rig.delete(`/sites/${id}?deleteFiles=true`);
+    });
+
     real('is taken back whole when its making fails', async () => {
         const name = rig.name('failed');
         const taken = await rig.create('taken');

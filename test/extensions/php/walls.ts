@@ -1,4 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    chmodSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    statSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -233,7 +242,8 @@ describe('The walls of a site of PHP', { timeout: limitMs }, () => {
             data.checks.filter(({ ok }: { ok: boolean }) => !ok).map(({ id }: { id: string }) => id)
         ).to.equal(['code-is-writable']);
         expect(data.score).to.equal(95);
-        writeFileSync(join(folder, 'public/.env'), 'SECRET=1', { mode: 0o644 });
+        writeFileSync(join(folder, 'public/.env'), 'SECRET=1');
+        chmodSync(join(folder, 'public/.env'), 0o644);
         const holed = (await rig.get(`/sites/${one}/sandbox`)).data;
         expect(holed.score).to.equal(90);
         expect(holed.checks.find(({ id }: { id: string }) => id === 'hidden-files').evidence).to.contain(

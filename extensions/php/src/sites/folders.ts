@@ -25,6 +25,9 @@ export const places: readonly Place[] = [
     { path: 'logs', mode: 0o700, isShared: false }
 ];
 
+/** What programs of a site make is the account's to write, and the group's to read: the engine serves uploads and static files. */
+export const siteUmask = 0o027;
+
 /** Makes and removes the folders of sites. */
 export class Folders {
     readonly #ctx: Ctx;

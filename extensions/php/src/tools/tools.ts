@@ -4,6 +4,7 @@ import { errors, isFailure } from '@portico/sdk';
 import { type Configurations, iniEnvironment } from '../config/configurations.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
+import { siteUmask } from '../sites/folders.ts';
 import { configFolder, type Site } from '../sites/site.ts';
 import { findProgram } from '../versions/programs.ts';
 import type { Releases } from '../versions/releases.ts';
@@ -94,6 +95,7 @@ export class Tools {
         const home = `${site.folder}/private`;
         await using child = await this.#ctx.spawn(cli, args, {
             user: site.account,
+            umask: siteUmask,
             cwd,
             signal,
             timeoutSeconds: seconds,
