@@ -1,6 +1,4 @@
 /** A site as the services use it: the row of the database, with its texts read. */
-import { createHash } from 'node:crypto';
-
 import type { DirectiveValues } from '../config/directives.ts';
 import { type Pool, usualPool } from '../config/pool.ts';
 import type { SiteRow } from '../entities.ts';
@@ -61,9 +59,4 @@ export function configFolder({ runFolder, id }: Pick<Site, 'runFolder' | 'id'>, 
 /** What stands in the comment of an account that this package made. */
 export function accountComment(token: string): string {
     return `portico-php ${token}`;
-}
-
-/** A short text that changes with the content. */
-export function digest(text: string): string {
-    return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
