@@ -18,6 +18,7 @@ const folders = {
     process: 'panel',
     plugins: 'plugins',
     services: 'plugins',
+    firewall: 'plugins',
     acme: 'engine'
 } as const;
 type Name = keyof typeof folders;

@@ -1,6 +1,4 @@
 /** Commands that make the own table what a ruleset says, in one transaction. No command names another table. */
-import { parseWritten } from '../address/interval.ts';
-import { intervalExpression } from './matches.ts';
 import {
     addressType,
     type Chain,
@@ -157,7 +155,7 @@ export function changeElements(
     set: string,
     { remove, add }: { readonly remove: readonly Element[]; readonly add: readonly Element[] }
 ): CommandDocument {
-    const gone = remove.map(({ interval }) => intervalExpression(parseWritten(interval)));
+    const gone = remove.map(({ interval }) => elementExpression(interval));
     return {
         nftables: [
             ...(gone.length === 0 ? [] : [{ delete: { element: { ...at(set), elem: gone } } }]),
@@ -194,7 +192,7 @@ function addElements(name: string, elements: readonly Element[]): readonly Comma
         return [];
     }
     const elem = elements.map(({ interval, seconds }) => {
-        const value = intervalExpression(parseWritten(interval));
+        const value = elementExpression(interval);
         return seconds === null ? value : { elem: { val: value, timeout: seconds } };
     });
     return [{ add: { element: { ...at(name), elem } } }];
@@ -222,6 +220,15 @@ function addLive(live: readonly LiveConnection[]): readonly Command[] {
             ...(elem.length === 0 ? [] : [{ add: { element: { ...set, elem } } }])
         ];
     });
+}
+
+/** An element as an expression. Its text was written by `formatInterval`, so it is not read as numbers again: lists are long. */
+function elementExpression(text: string): unknown {
+    if (text.includes('-')) {
+        return { range: text.split('-') };
+    }
+    const at = text.indexOf('/');
+    return at < 0 ? text : { prefix: { addr: text.slice(0, at), len: Number(text.slice(at + 1)) } };
 }
 
 function addCounter(name: string): Command {
