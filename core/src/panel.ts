@@ -31,6 +31,7 @@ import { type Clock, systemClock } from './platform/clock.ts';
 import type { Config } from './platform/config.ts';
 import { type CoreHooks, type HookTiming, notifyLater } from './platform/hooks.ts';
 import type { Log } from './platform/log.ts';
+import { PluginLogs } from './plugins/manager/logs/plugin-logs.ts';
 import type { Plugins, PluginsOptions } from './plugins/manager/plugins.ts';
 import type { Lifecycle } from './plugins/manager/reconciler/lifecycle.ts';
 import { pluginRoutes } from './plugins/manager/routes/routes.ts';
@@ -141,7 +142,7 @@ export async function createPanel({
         prefix: '',
         ports: http,
         unknown: unknownPath((plugin) => plugins.refusal(plugin)),
-        routes: [...routes, ...pluginRoutes(plugins.service, plugins.installer)]
+        routes: [...routes, ...pluginRoutes(plugins.service, plugins.installer, new PluginLogs(log))]
     });
     gateway = await createGateway({
         core,

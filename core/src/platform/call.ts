@@ -30,6 +30,8 @@ export interface Done<T> extends AuditDetail {
 export interface Call {
     readonly id: string;
     readonly actor: Caller;
+    /** Id of the route that it came by, as in the OpenAPI document; absent where it came by none. */
+    readonly route?: string;
     /** The client's address; null for the system and the command line. */
     readonly ip: string | null;
     readonly userAgent: string | null;

@@ -17,6 +17,8 @@ export interface Logger {
 export interface Log extends Logger {
     /** From now on this text never appears in the log. Short texts (under 8 characters) are left alone: they would mask by accident. */
     hide(secret: string): void;
+    /** Calls back with each line as it is written, with secrets masked; must not throw. */
+    onLine(listener: (line: string) => void): void;
     /** How many lines could not be written since the start; 0 where `write` is given. */
     lostLines(): number;
 }
@@ -38,6 +40,7 @@ export function createLog(options: LogOptions): Log {
     const hidden = new Set<string>();
     const output = options.write === undefined ? new LogOutput() : null;
     const out = options.write ?? ((line: string) => output?.write(line));
+    const listeners: ((line: string) => void)[] = [];
     const logger = pino(
         {
             level: options.level,
@@ -48,7 +51,13 @@ export function createLog(options: LogOptions): Log {
                 log: (fields) => maskKeys(fields, 0) as Record<string, unknown>
             }
         },
-        { write: (line: string) => out(maskValues(line, hidden)) }
+        {
+            write(line: string) {
+                const masked = maskValues(line, hidden);
+                out(masked);
+                listeners.forEach((listener) => listener(masked));
+            }
+        }
     );
     return Object.assign(wrap(logger), {
         hide(secret: string): void {
@@ -56,6 +65,7 @@ export function createLog(options: LogOptions): Log {
                 hidden.add(secret);
             }
         },
+        onLine: (listener: (line: string) => void) => void listeners.push(listener),
         lostLines: () => output?.lost ?? 0
     });
 }

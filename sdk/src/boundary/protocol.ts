@@ -107,12 +107,9 @@ export interface RouteDocument extends Declared {
     readonly answers?: Success;
     /** Schemas of the events of a stream. */
     readonly events?: Readonly<Record<string, SchemaDescription>>;
-    readonly schemas: {
-        readonly params?: SchemaDescription;
-        readonly query?: SchemaDescription;
-        readonly payload?: SchemaDescription;
-        readonly returns?: SchemaDescription;
-    };
+    readonly schemas: Readonly<
+        Partial<Record<'params' | 'query' | 'payload' | 'returns', SchemaDescription>>
+    >;
 }
 
 /** All that `setup` registered, as one plain document. */

@@ -49,7 +49,7 @@ describe('/api/plugins', { timeout: limitMs }, () => {
         folder.write(
             'hello',
             pluginModule(
-                `${helloRoute}\nctx.route({ method: 'POST', path: '/slow', access: 'write', handler: ({ signal }) => new Promise((resolve) => { inside += 1; signal.addEventListener('abort', () => resolve(null)); }) });\nctx.route({ method: 'GET', path: '/inside', access: 'read', handler: () => ({ inside }) });\nctx.health('disk', () => ({ state: 'ok', evidence: 'there is room' }));`,
+                `${helloRoute}\nctx.log.info('Set up', { password: 'x' });\nctx.route({ method: 'POST', path: '/slow', access: 'write', handler: ({ signal }) => new Promise((resolve) => { inside += 1; signal.addEventListener('abort', () => resolve(null)); }) });\nctx.route({ method: 'GET', path: '/inside', access: 'read', handler: () => ({ inside }) });\nctx.health('disk', () => ({ state: 'ok', evidence: 'there is room' }));`,
                 {
                     head: 'let inside = 0;',
                     more: "settings: joi.object({ word: joi.string().default('Hello'), key: joi.secret() }),"
@@ -83,6 +83,28 @@ describe('/api/plugins', { timeout: limitMs }, () => {
         await panel?.close();
         await npm?.stop();
         folder.remove();
+    });
+
+    it('shows the log of a plugin to those who manage plugins, also while it does not run', async () => {
+        const lines = async (query = ''): Promise<string> =>
+            (await get(`/api/plugins/hello/logs?follow=false${query}`)).text;
+        const said = await lines();
+        expect(said).to.match(
+            /^id: \d+\ndata: \{.*"message":"Set up","fields":\{"password":"\[redacted\]"\}\}$/m
+        );
+        const [, last = ''] = /id: (\d+)\n[^]*$/.exec(said) ?? [];
+        expect(
+            (await get('/api/plugins/hello/logs?follow=false', { 'last-event-id': last })).text
+        ).not.to.contain('"Set up"');
+        await put('hello', { enabled: false });
+        expect(await lines('&lines=1000')).to.contain('"Set up"');
+        await put('hello', { enabled: true });
+        expect(await lines('&level=error')).not.to.contain('"Set up"');
+        expect((await get('/api/plugins/none/logs')).code).to.equal(40410);
+        expect((await get('/api/plugins/hello/logs?level=loud')).code).to.equal(40001);
+        const operator = await panel.tokenOf('operator');
+        const refused = await panel.client.get('/api/plugins/hello/logs', { token: operator });
+        expect([refused.code, refused.data.permission]).to.equal([40300, 'plugins:manage']);
     });
 
     it('lists every plugin with what the contract names, and revalidates', async () => {

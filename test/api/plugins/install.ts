@@ -60,6 +60,11 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         await publishVersion(npm, '1.1.0');
         const accepted = await client.post('/api/plugins', { package: rows });
         expect([accepted.status, accepted.data.kind]).to.equal([202, 'plugin.install']);
+        expect(accepted.data).to.include({
+            route: 'plugins.install',
+            actor: { id: 1, username: 'admin', tokenId: null, plugin: null }
+        });
+        expect(Date.parse(accepted.data.createdAt)).to.be.within(Date.now() - 60_000, Date.now());
         const task = await ended(client, accepted);
         expect(task).to.include({ state: 'succeeded', error: null });
         expect(task.result).to.include({
@@ -79,6 +84,63 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         const events = await client.get('/api/audit?resource=plugins&action=install');
         expect(events.data[0]).to.include({ resourceId: 'rows', outcome: 'success' });
         expect((await client.get('/api/openapi.json')).text).to.contain('/api/plugins/rows/rows');
+    });
+
+    it('says beforehand what an install or another version would do, and changes nothing', async () => {
+        const shown = async (): Promise<object> => ({
+            ...(await client.get('/api/plugins/rows')).data,
+            health: null
+        });
+        const before = await shown();
+        const folders = (): string[] =>
+            readdirSync(join(panel.config.dataDir, 'plugins'), { recursive: true }).map(String).sort();
+        const files = folders();
+        const [current] = (await client.get('/api/plugins/rows')).data.versions;
+        expect(current).to.include({ version: '1.1.0', current: true });
+        const down = await client.put('/api/plugins/rows', { version: '1.0.0', dryRun: true });
+        expect(down.status, down.text).to.equal(200);
+        expect(down.data).to.include({
+            plugin: 'rows',
+            version: '1.0.0',
+            from: '1.1.0',
+            kind: 'upgrade',
+            consent: [],
+            obstacles: []
+        });
+        expect(down.data.capabilities.missing).to.be.null();
+        expect(down.data.bytes as number).to.be.above(0);
+        await publishVersion(npm, '2.0.0', {
+            name: 'asks',
+            manifest: {
+                capabilities: { exec: ['git'], hosts: 'own' },
+                permissions: { run: { title: 'Run it', roles: ['operator'] } }
+            }
+        });
+        const asks = await client.post('/api/plugins', {
+            package: '@acme/portico-plugin-asks',
+            dryRun: true
+        });
+        expect(asks.status, asks.text).to.equal(200);
+        expect(asks.data).to.include({ plugin: 'asks', from: null, kind: 'install', obstacles: [] });
+        expect(asks.data.capabilities.missing).to.equal({ exec: ['git'], hosts: 'own' });
+        expect(
+            asks.data.consent.map(({ capability, scope }: Record<string, string>) => [capability, scope])
+        ).to.equal([
+            ['exec', 'git'],
+            ['hosts', 'own']
+        ]);
+        expect(asks.data.added).to.include('asks:run');
+        const part = { package: '@acme/portico-plugin-asks', dryRun: true, grants: { exec: ['git'] } };
+        expect((await client.post('/api/plugins', part)).data.capabilities.missing).to.equal({
+            hosts: 'own'
+        });
+        expect((await client.put('/api/plugins/rows', { dryRun: true })).code).to.equal(40001);
+        expect(
+            (await client.post('/api/plugins', { package: '@acme/none', dryRun: true })).status
+        ).to.be.above(399);
+        await isAbsent('asks');
+        expect([folders(), await shown()]).to.equal([files, before]);
+        expect((await client.get('/api/tasks?state=running')).data).to.equal([]);
     });
 
     it('removes it, and finds its data and settings again unless they were purged', async () => {

@@ -16,6 +16,10 @@ export const TaskEntity = defineEntity({
         access: p.string(),
         /** Who started it, as `Caller.key`. */
         starter: p.string(),
+        /** JSON of who started it, as the audit log remembers actors; null for tasks of older versions. */
+        actor: p.text().nullable(),
+        /** Id of the route that started it, as in the OpenAPI document; null where it was none. */
+        route: p.string().nullable(),
         createdAt: p.integer(),
         startedAt: p.integer().nullable(),
         finishedAt: p.integer().nullable(),
@@ -53,5 +57,16 @@ class CreateTaskTable extends Migration {
     }
 }
 
+/** A list of tasks says who began each, and by which route. */
+class AddOrigin extends Migration {
+    override up(): void {
+        this.addSql('alter table tasks add column actor text');
+        this.addSql('alter table tasks add column route text');
+    }
+}
+
 /** The migrations of tasks. */
-export const taskMigrations: readonly MigrationObject[] = [{ name: '0001-tasks', class: CreateTaskTable }];
+export const taskMigrations: readonly MigrationObject[] = [
+    { name: '0001-tasks', class: CreateTaskTable },
+    { name: '0002-task-origin', class: AddOrigin }
+];

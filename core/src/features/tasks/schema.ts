@@ -26,6 +26,23 @@ export const taskView = joi.object({
         .valid(...states)
         .required(),
     progress: joi.number().min(0).max(1).allow(null).required(),
+    createdAt: joi.string().isoDate().required(),
+    actor: joi
+        .object({
+            id: joi.number().integer().allow(null).required(),
+            username: joi.string().allow(null).required(),
+            tokenId: joi.number().integer().allow(null).required(),
+            plugin: joi.string().allow(null).required(),
+            mandateId: joi.number().integer()
+        })
+        .allow(null)
+        .required()
+        .description('Who started it, as in the audit log; null for a task of an older version of the panel'),
+    route: joi
+        .string()
+        .allow(null)
+        .required()
+        .description('The operation that started it; null where a plugin or the panel did so by itself'),
     startedAt: joi.string().isoDate().allow(null).required(),
     finishedAt: joi.string().isoDate().allow(null).required(),
     result: joi

@@ -20,11 +20,11 @@ export interface TaskPage {
 }
 
 /** What the starter of a task decides. */
-export type NewTask = Pick<TaskRow, 'kind' | 'title' | 'access' | 'starter'>;
+export type NewTask = Pick<TaskRow, 'kind' | 'title' | 'access' | 'starter' | 'actor' | 'route'>;
 
 const keptTasks = 1_000;
 const columns =
-    'id, kind, title, state, progress, access, starter, created_at, started_at, finished_at, result, error, version';
+    'id, kind, title, state, progress, access, starter, actor, route, created_at, started_at, finished_at, result, error, version';
 
 /** Reads and writes the rows of tasks. */
 export class TaskStore {

@@ -1,7 +1,7 @@
 /** One task: its row, what each caller may see of it, and its state in memory until it is over. */
 import type { TaskView as BareView } from '@portico/sdk';
 
-import type { Caller } from '../../platform/call.ts';
+import type { Caller, RecordedActor } from '../../platform/call.ts';
 import { TaskLog } from './log.ts';
 
 /** Where a task is in its life. */
@@ -10,6 +10,11 @@ export type TaskState = BareView['state'];
 /** A task as the API shows it. */
 export interface TaskView extends BareView {
     readonly title: string;
+    readonly createdAt: string;
+    /** Who started it; null for a task that an older version of the panel began. */
+    readonly actor: RecordedActor | null;
+    /** Id of the route that started it, as in the OpenAPI document; null where it was none. */
+    readonly route: string | null;
     /** Increases with each change of the state. */
     readonly version: number;
 }
@@ -39,6 +44,8 @@ export interface TaskRow {
     readonly progress: number | null;
     readonly access: string;
     readonly starter: string;
+    readonly actor: string | null;
+    readonly route: string | null;
     readonly created_at: number;
     readonly started_at: number | null;
     readonly finished_at: number | null;
@@ -68,6 +75,9 @@ export function viewOf(row: TaskRow, caller: Caller): TaskView {
         title: row.title,
         state: row.state,
         progress: row.progress,
+        createdAt: new Date(row.created_at).toISOString(),
+        actor: row.actor === null ? null : (JSON.parse(row.actor) as RecordedActor),
+        route: row.route,
         startedAt: timeOf(row.started_at),
         finishedAt: timeOf(row.finished_at),
         result: open && row.result !== null ? (JSON.parse(row.result) as unknown) : null,

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { type AuditDetail, reply } from '@portico/sdk';
 
-import type { Call, Caller } from '../../platform/call.ts';
+import { type Call, type Caller, recordedActor } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
@@ -123,7 +123,14 @@ export class Tasks {
         }
         try {
             const row = await this.#store.insert(
-                { kind, title, access, starter: call.actor.key },
+                {
+                    kind,
+                    title,
+                    access,
+                    starter: call.actor.key,
+                    actor: JSON.stringify(recordedActor(call.actor)),
+                    route: call.route ?? null
+                },
                 async (tx, inserted) => {
                     await options.also?.(tx);
                     await call.complete(tx, {

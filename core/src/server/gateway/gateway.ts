@@ -58,6 +58,8 @@ interface PluginSlot {
 }
 
 const pluginPrefix = '/api/plugins/';
+/** Below a plugin's prefix, but the core's: it answers also when the plugin does not run. */
+const ofCore = /^\/logs(?:\?|$)/;
 
 /** Starts the core's server and puts it behind a new gateway, which does not listen yet. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
@@ -385,7 +387,8 @@ function pluginOf(url: string): string | null {
         return null;
     }
     const end = url.indexOf('/', pluginPrefix.length);
-    return end > 0 && end + 1 < url.length ? url.slice(pluginPrefix.length, end) : null;
+    const isOwn = end > 0 && end + 1 < url.length && !ofCore.test(url.slice(end));
+    return isOwn ? url.slice(pluginPrefix.length, end) : null;
 }
 
 function mountsOf({ mount, root }: PluginSlot): Mount[] {

@@ -91,7 +91,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         debug: false
     });
     let ending = createEnding();
-    authenticateWith(hapi, ports, () => ending.signal);
+    authenticateWith(hapi, options, () => ending.signal);
     hapi.ext('onRequest', (request, h) => {
         const state = request.app as RequestState;
         const sent = request.raw.req.headers['x-request-id'];
@@ -141,7 +141,11 @@ function match(hapi: Server, method: RouteMethod, path: string): Route | null {
     }
 }
 
-function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSignal): void {
+function authenticateWith(
+    hapi: Server,
+    { ports, prefix }: HttpServerOptions,
+    ending: () => AbortSignal
+): void {
     hapi.auth.scheme('portico', () => ({
         async authenticate(request: Request, h: ResponseToolkit): Promise<Lifecycle.ReturnValue> {
             const route = (request.route.settings.plugins as { portico: Route }).portico;
@@ -151,6 +155,7 @@ function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSig
                 ticket: state.ticketData ?? null,
                 id: state.id,
                 route,
+                prefix,
                 caller,
                 ip: state.ip,
                 url: request.raw.req.url ?? request.path,

@@ -175,6 +175,9 @@ function check(kind: Kind, route: AnyRoute, methods: readonly string[], id: stri
     ) {
         wrong("needs a path below the plugin's own, such as /things or /things/{id}");
     }
+    if (route.path === '/logs') {
+        wrong("has a path of the panel's: /logs is the log of the plugin");
+    }
     if (typeof route.handler !== 'function') {
         wrong('has no handler');
     }

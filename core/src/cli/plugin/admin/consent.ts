@@ -3,16 +3,11 @@ import { readFileSync } from 'node:fs';
 
 import { manifestSchema } from '@portico/registry';
 
+import { wordsOf } from '../../../plugins/manager/consent/words.ts';
 import type { Capabilities } from '../../../plugins/runtime/generation.ts';
 import { usageError } from '../../command/command-error.ts';
 
 const schema = manifestSchema.extract('capabilities');
-/** Joi types the keys of a description as `any`. */
-const { keys: described } = schema.describe() as {
-    readonly keys: Readonly<Record<string, { readonly flags?: { readonly description?: string } }>>;
-};
-const star = /; `\*` means (.*)$/;
-const quiet = /[\p{C}\s]+/gu;
 const longest = 64 * 1024;
 
 /** Lists what a plugin asks for, and the commands that grant it. @param command - the command without the grants */
@@ -27,12 +22,10 @@ export function consentScreen(missing: Capabilities, command: string): string {
 
 /** Writes one line for each capability. */
 function describeCapabilities(capabilities: Capabilities): readonly string[] {
-    return Object.entries(capabilities).map(([name, value]) => {
-        const said = described[name]?.flags?.description ?? name;
-        const any = star.exec(said)?.[1]?.replace(/^any$/, 'anything') ?? 'anything';
-        const label = `${name.padEnd(12)} ${said.replace(star, '')}`;
-        return value === true ? label : `${label}: ${valueOf(value, any)}`;
-    });
+    return wordsOf(capabilities).map(
+        ({ capability, title, scope }) =>
+            `${capability.padEnd(12)} ${title}${scope === '' ? '' : `: ${scope}`}`
+    );
 }
 
 /**
@@ -87,16 +80,4 @@ export function mergeGrants(granted: Capabilities, more: Capabilities): Capabili
         );
     }
     return all as Capabilities;
-}
-
-function valueOf(value: unknown, any: string): string {
-    if (Array.isArray(value)) {
-        return value.map((entry) => (entry === '*' ? any : String(entry).replace(quiet, ' '))).join(', ');
-    }
-    if (typeof value === 'object' && value !== null) {
-        return Object.entries(value)
-            .map(([side, list]) => `${side} ${valueOf(list, any)}`)
-            .join('; ');
-    }
-    return String(value);
 }

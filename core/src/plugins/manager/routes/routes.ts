@@ -1,12 +1,16 @@
 /** `/api/plugins`: the plugins that are there, decisions about them, and what the npm registry offers. */
-import { joi, type Reply, reply } from '@portico/sdk';
+import type { InstallSource } from '@portico/registry';
+import { joi, type Reply, reply, type Request, type Value } from '@portico/sdk';
 
 import { taskView } from '../../../features/tasks/schema.ts';
 import type { TaskView } from '../../../features/tasks/task.ts';
-import type { Call } from '../../../platform/call.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
-import { json, type Route } from '../../../server/http/route.ts';
+import { type CoreRequest, json, type Route } from '../../../server/http/route.ts';
 import type { Installer } from '../install/installer.ts';
+import type { InstallRequest } from '../install/ports.ts';
+import { type InstallPreview, installPreview } from '../install/schema.ts';
+import type { PluginLogs } from '../logs/plugin-logs.ts';
+import { pluginLogRoute } from '../logs/routes.ts';
 import {
     offerView,
     pluginDetail,
@@ -32,8 +36,13 @@ const offersSeconds = 330;
 const archives = { types: ['application/gzip', 'application/octet-stream'], maxBytes: 64 * 1024 * 1024 };
 
 /** The routes of `/api/plugins`. */
-export function pluginRoutes(plugins: PluginService, installer: Installer): Route[] {
-    return [...readRoutes(plugins), updateRoute(plugins, installer), ...installRoutes(installer)];
+export function pluginRoutes(plugins: PluginService, installer: Installer, logs: PluginLogs): Route[] {
+    return [
+        ...readRoutes(plugins),
+        pluginLogRoute(plugins, logs),
+        updateRoute(plugins, installer),
+        ...installRoutes(installer)
+    ];
 }
 
 function readRoutes(plugins: PluginService): Route[] {
@@ -89,14 +98,19 @@ function updateRoute(plugins: PluginService, installer: Installer): Route {
         description:
             'With another `version` it is a task, `plugin.upgrade` or `plugin.rollback`, without one failed request. Otherwise it answers when it is done, with the state that came of it: a plugin that fails to start is answered with 200, the state `failed` and the reason',
         validate: { params: pluginParams, query: pluginUpdateQuery, payload: pluginUpdate },
-        returns: joi.alternatives(pluginDetail, taskView),
+        returns: joi.alternatives(pluginDetail, taskView, installPreview),
         handler(request) {
             const { params, payload, query } = request;
             request.audit({ resourceId: params.name });
             // A read that is sent back names the version that is there.
-            return payload.version === undefined || payload.version === plugins.versionOf(params.name)
-                ? plugins.update(params.name, payload, request, { cascade: query.cascade === 'true' })
-                : changeVersion(installer, params.name, payload.version, payload, request);
+            const { version } = payload;
+            if (version !== undefined && version !== plugins.versionOf(params.name)) {
+                return changeVersion(installer, params.name, version, payload, request);
+            }
+            if (payload.dryRun === true) {
+                throw invalid({ path: 'dryRun', message: 'dryRun needs another version' });
+            }
+            return plugins.update(params.name, payload, request, { cascade: query.cascade === 'true' });
         }
     });
 }
@@ -105,9 +119,9 @@ async function changeVersion(
     installer: Installer,
     name: string,
     version: string,
-    { enabled, grants, settings, force, restoreData, adopt }: PluginUpdate,
-    call: Call
-): Promise<Reply<TaskView>> {
+    { enabled, grants, settings, force, restoreData, adopt, dryRun }: PluginUpdate,
+    call: CoreRequest & Request
+): Promise<Reply<TaskView> | InstallPreview> {
     if (adopt === true || enabled === false) {
         const path = adopt === true ? 'adopt' : 'enabled';
         throw invalid({
@@ -118,9 +132,12 @@ async function changeVersion(
     if (call.actor.kind !== 'system' && !call.actor.fresh) {
         throw fail.STEP_UP_REQUIRED(); // as for an install: it brings other code
     }
-    return reply.accepted(
-        await installer.change(name, { version, enabled, grants, settings, force, restoreData }, call)
-    );
+    const change = { version, enabled, grants, settings, force, restoreData };
+    if (dryRun === true) {
+        call.audit({ action: 'preview' });
+        return installer.previewChange(name, change, call);
+    }
+    return reply.accepted(await installer.change(name, change, call));
 }
 
 function installRoutes(installer: Installer): Route[] {
@@ -132,38 +149,21 @@ function installRoutes(installer: Installer): Route[] {
             access: 'plugins:manage',
             stepUp: true,
             summary: 'Install a plugin',
-            answers: [202],
+            answers: [200, 202],
             bytes: archives,
             timeoutSeconds: offersSeconds,
             fails: ['IN_USE'],
             description:
                 'From the npm registry, or an archive that is the body itself. Installing the version that is there again brings its package anew, without one failed request',
             validate: { query: pluginInstallQuery, payload: pluginInstall },
-            returns: taskView,
+            returns: joi.alternatives(taskView, installPreview),
             handler: async (request) => {
-                const { payload, query } = request;
-                if (payload instanceof Uint8Array) {
-                    const { enabled, integrity } = query;
-                    return reply.accepted(
-                        await installer.install(
-                            { tarball: payload, ...(integrity === undefined ? {} : { integrity }) },
-                            { enabled: enabled === undefined ? undefined : enabled === 'true' },
-                            request
-                        )
-                    );
+                const { source, decided, isPreview } = installOf(request.payload, request.query);
+                if (isPreview) {
+                    request.audit({ action: 'preview' });
+                    return installer.previewInstall(source, decided, request);
                 }
-                const { package: name, version, integrity, enabled, grants } = payload;
-                return reply.accepted(
-                    await installer.install(
-                        {
-                            package: name,
-                            ...(version === undefined ? {} : { version }),
-                            ...(integrity === undefined ? {} : { integrity })
-                        },
-                        { enabled, grants },
-                        request
-                    )
-                );
+                return reply.accepted(await installer.install(source, decided, request));
             }
         }),
         json({
@@ -194,4 +194,29 @@ function installRoutes(installer: Installer): Route[] {
             }
         })
     ];
+}
+
+/** What an install brings, and what is decided with it: a body of JSON, or an archive with a query. */
+function installOf(
+    payload: Value<typeof pluginInstall> | Uint8Array,
+    query: Value<typeof pluginInstallQuery>
+): { readonly source: InstallSource; readonly decided: InstallRequest; readonly isPreview: boolean } {
+    if (payload instanceof Uint8Array) {
+        const { enabled, integrity, dryRun } = query;
+        return {
+            source: { tarball: payload, ...(integrity === undefined ? {} : { integrity }) },
+            decided: { enabled: enabled === undefined ? undefined : enabled === 'true' },
+            isPreview: dryRun === 'true'
+        };
+    }
+    const { package: name, version, integrity, enabled, grants, dryRun } = payload;
+    return {
+        source: {
+            package: name,
+            ...(version === undefined ? {} : { version }),
+            ...(integrity === undefined ? {} : { integrity })
+        },
+        decided: { enabled, grants },
+        isPreview: dryRun === true
+    };
 }

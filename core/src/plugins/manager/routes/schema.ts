@@ -4,6 +4,7 @@ import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
 
 import type { Capabilities } from '../../runtime/generation.ts';
+import { released, service, versions } from './detail.ts';
 
 // `joi` of the SDK types only what plugins may use; `extract` belongs to joi itself.
 const manifest = manifestSchema as unknown as Joi.ObjectSchema;
@@ -73,6 +74,7 @@ export const pluginUpdate = joi.object({
         .description(
             'With `version`: goes back to the data as that version left them, and gives up every change since. Needs a fresh session'
         ),
+    dryRun: joi.boolean().valid(true).description('With `version`: only says what the change would do'),
     name: joi.any(),
     package: joi.any(),
     title: joi.any(),
@@ -95,7 +97,8 @@ export const pluginUpdate = joi.object({
     settingsSchema: joi.any(),
     released: joi.any(),
     refused: joi.any(),
-    services: joi.any()
+    services: joi.any(),
+    versions: joi.any()
 });
 
 const flag = (described: string) => joi.string().valid('true', 'false').description(described);
@@ -120,7 +123,13 @@ export const pluginInstall = joi.object({
         ),
     grants: joi.typed<Capabilities>(
         manifest.extract('capabilities').description('What it may of what it asks for. Needs a fresh session')
-    )
+    ),
+    dryRun: joi
+        .boolean()
+        .valid(true)
+        .description(
+            'Only says what the install would do. The package is fetched and looked at, and nothing of it stays'
+        )
 });
 
 /** Query of an install from an archive, which has no other body. */
@@ -130,7 +139,8 @@ export const pluginInstallQuery = joi.object({
         .string()
         .pattern(printable)
         .max(200)
-        .description('For an archive: what it must be, as `sha512-…`')
+        .description('For an archive: what it must be, as `sha512-…`'),
+    dryRun: flag('For an archive: as `dryRun` in the body')
 });
 
 /** Query of an uninstall. */
@@ -279,59 +289,6 @@ const common = {
         .description('Another package that had this name, and whose record it can take over by `adopt`')
 };
 
-const released = joi
-    .object({
-        at: joi.string().required(),
-        released: joi
-            .array()
-            .items(joi.object({ kind: joi.string().required(), name: joi.string().allow('').required() }))
-            .required(),
-        leaked: joi
-            .array()
-            .items(
-                joi.object({
-                    kind: joi.string().required(),
-                    name: joi.string().allow('').required(),
-                    error: joi.string().allow('').required()
-                })
-            )
-            .required()
-            .description('What is still there'),
-        cut: joi.number().integer().required().description('Requests that had to be cut'),
-        failures: joi
-            .array()
-            .items(joi.string().allow(''))
-            .required()
-            .description('What its own end failed with')
-    })
-    .allow(null)
-    .required()
-    .description('What its last end in this process let go of');
-
-const service = joi.object({
-    name: joi.string().required(),
-    state: joi
-        .string()
-        .valid('running', 'stopped', 'failed')
-        .required()
-        .description('`failed`: it should run and does not, or its only run failed'),
-    pid: joi.number().integer().allow(null).required(),
-    startedAt: time(),
-    exits: joi.number().integer().required().description('How often it ended without being asked to'),
-    failures: joi.number().integer().required().description('Failed runs in a row'),
-    lastExit: joi
-        .object({
-            code: joi.number().integer().allow(null).required(),
-            signal: joi.string().allow(null).required(),
-            limit: joi.string().valid('memory').allow(null).required(),
-            at: joi.string().required()
-        })
-        .allow(null)
-        .required(),
-    program: joi.string().required(),
-    user: joi.string().allow(null).required().description("null: the panel's own account")
-});
-
 /** A plugin in a list. */
 export const pluginView = joi.object(common);
 
@@ -363,7 +320,8 @@ export const pluginDetail = joi.object({
         .description(
             'Programs that it keeps running, also while it is disabled; null when what keeps them does not answer'
         ),
-    released
+    released,
+    versions
 });
 
 /** A package that the npm registry offers. */

@@ -20,7 +20,7 @@ import type { Decision, PluginRecord, Runtime } from '../records/plugin.ts';
 import type { RecordedServices } from '../records/services.ts';
 import type { PluginSettings } from '../settings/plugin-settings.ts';
 import type { PluginDetail, PluginUpdate, PluginView } from './schema.ts';
-import { detailOf, passedOverView, type Viewed, viewOf } from './view.ts';
+import { detailOf, passedOverView, versionsOf, type Viewed, viewOf } from './view.ts';
 
 /** What the service needs. */
 export interface PluginServiceOptions {
@@ -109,6 +109,11 @@ export class PluginService {
     /** One plugin with its settings. @throws PLUGIN_NOT_FOUND 40410 */
     async get(name: string): Promise<Reply<PluginDetail>> {
         return this.#answer(await this.#require(name));
+    }
+
+    /** @throws PLUGIN_NOT_FOUND 40410 */
+    async requireKnown(name: string): Promise<void> {
+        await this.#require(name);
     }
 
     /** The version that is there; null when none is. */
@@ -238,7 +243,8 @@ export class PluginService {
         await this.#options.health.ask(runtime);
         const viewed = this.#viewed(runtime);
         const services = viewed.record === null ? [] : await this.#options.services.list(viewed.record);
-        return reply.with(detailOf(viewed, await this.#schemaOf(runtime), services), {
+        const versions = versionsOf(viewed, this.#lifecycle.registry.lock);
+        return reply.with(detailOf(viewed, await this.#schemaOf(runtime), services, versions), {
             version: viewed.record?.version ?? 0,
             ...messageOf(sentences)
         });

@@ -1,5 +1,5 @@
 /** A plugin as the API shows it. */
-import type { Found, PluginPackage } from '@portico/registry';
+import type { Found, Lock, PluginPackage } from '@portico/registry';
 import { viewSettings } from '@portico/sdk/host';
 
 import type { ServiceStatus } from '../../../services/port.ts';
@@ -38,11 +38,12 @@ export function viewOf({ runtime, record, available, adoptable }: Viewed): Plugi
     };
 }
 
-/** A plugin with its settings. @param services - null when what keeps them does not answer @param settingsSchema - JSON Schema; null before its code was loaded */
+/** A plugin with its settings. @param versions - installed ones @param services - null when what keeps them does not answer @param settingsSchema - JSON Schema; null before its code was loaded */
 export function detailOf(
     viewed: Viewed,
     settingsSchema: Record<string, unknown> | null,
-    services: readonly ServiceStatus[] | null
+    services: readonly ServiceStatus[] | null,
+    versions: PluginDetail['versions']
 ): PluginDetail {
     const { released } = viewed.runtime;
     return {
@@ -55,8 +56,27 @@ export function detailOf(
             at: timeOf(at)
         })),
         services: services?.map(serviceView) ?? null,
-        released: released === null ? null : releasedView(released)
+        released: released === null ? null : releasedView(released),
+        versions
     };
+}
+
+/** The installed versions, the newest install first. */
+export function versionsOf(
+    { runtime: { name, found }, record }: Viewed,
+    lock: Pick<Lock, 'kept'>
+): PluginDetail['versions'] {
+    const current = found?.lock ?? null;
+    return [...(current === null ? [] : [current]), ...lock.kept(name)]
+        .filter((entry) => entry.package === (record?.package ?? entry.package))
+        .map((entry) => ({
+            version: entry.version,
+            integrity: entry.integrity,
+            signature: entry.signature,
+            installedAt: entry.installedAt,
+            current: entry === current
+        }))
+        .sort((a, b) => (a.installedAt < b.installedAt ? 1 : -1));
 }
 
 /** A package that cannot be used because another package has its name. */

@@ -53,12 +53,15 @@ export class Callers {
         return pluginCaller(this.#options.plugin, can);
     }
 
-    callOf(caller: Caller, ifMatch: number | null = null): Call {
+    /** @param handle - of the request that it is made for */
+    callOf(caller: Caller, ifMatch: number | null = null, handle: number | null = null): Call {
+        const route = handle === null ? undefined : this.#options.handles.get(handle).route;
         return createInternalCall({
             caller,
             recorder: this.#options.ports.http.recorder,
             signal: this.#options.signal,
-            ifMatch: ifMatch === null ? null : String(ifMatch)
+            ifMatch: ifMatch === null ? null : String(ifMatch),
+            ...(route === undefined ? {} : { route })
         });
     }
 

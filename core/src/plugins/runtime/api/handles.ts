@@ -10,6 +10,8 @@ export interface Held {
     readonly caller: Caller;
     readonly ip: string | null;
     readonly requestId: string;
+    /** Id of the panel's route that the caller used; absent where it was none. */
+    readonly route?: string;
     /** How many calls of plugins led here. */
     readonly depth: number;
     /** The route that the caller used asks for a session that proved itself lately. */

@@ -205,7 +205,7 @@ async function startTask(
         ...(title === undefined ? {} : { title }),
         access: callers.permissionOf(access),
         ...(key === undefined ? {} : { key: `${plugin}:${key}` }),
-        call: callers.callOf(caller),
+        call: callers.callOf(caller, null, handle),
         audit: { action: 'start', resource: plugin, resourceId: resource ?? kind },
         async work(task) {
             const signal = AbortSignal.any([task.signal, stopping.signal]);

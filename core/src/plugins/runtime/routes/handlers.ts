@@ -174,6 +174,7 @@ export class RouteHandlers {
             caller: call.actor,
             ip: call.ip,
             requestId: call.id,
+            route: call.route,
             audit: (detail: AuditDetail) => call.audit(detail),
             stepUp: this.#stepUp
         });

@@ -185,25 +185,23 @@ function build(servers: readonly DescribedServer[], version: string): OpenApiDoc
     };
 }
 
-/** Lists the permissions that the protected resources ask for as scopes of OAuth. */
+/** Lists the permissions that the protected resources ask for as scopes of OAuth; without such a resource, there is no scheme for it. */
 function withScopes(components: Components, paths: OpenApiDocument['paths']): Components {
-    const schemes = components['securitySchemes'] ?? {};
-    const oauth = schemes['oauth'] as
-        { readonly flows: { readonly authorizationCode: JsonSchema } } | undefined;
-    if (oauth === undefined) {
-        return components;
-    }
-    const names = Object.values(paths)
+    const { oauth, ...others } = components['securitySchemes'] ?? {};
+    const asked = Object.values(paths)
         .flatMap((item) => Object.values(item))
         .flatMap(({ security }) =>
-            security.flatMap((scheme) => (scheme['oauth'] as string[] | undefined) ?? [])
+            security.flatMap((scheme) => ('oauth' in scheme ? [scheme['oauth']] : []))
         );
-    const scopes = Object.fromEntries(names.map((name) => [name, `The permission ${name}`]));
-    const authorizationCode = { ...oauth.flows.authorizationCode, scopes };
-    return {
-        ...components,
-        securitySchemes: { ...schemes, oauth: { ...oauth, flows: { authorizationCode } } }
-    };
+    if (oauth === undefined || asked.length === 0) {
+        return { ...components, securitySchemes: others };
+    }
+    const { authorizationCode } = oauth['flows'] as { readonly authorizationCode: JsonSchema };
+    const scopes = Object.fromEntries(
+        (asked as string[][]).flat().map((name) => [name, `The permission ${name}`])
+    );
+    const flows = { authorizationCode: { ...authorizationCode, scopes } };
+    return { ...components, securitySchemes: { ...others, oauth: { ...oauth, flows } } };
 }
 
 type Shared = Pick<OperationInput, 'name' | 'share'>;

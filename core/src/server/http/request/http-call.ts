@@ -24,6 +24,8 @@ const actions = { GET: 'read', POST: 'create', PUT: 'update', DELETE: 'delete', 
 export interface HttpCallInput {
     readonly id: string;
     readonly route: Route;
+    /** Path that the routes of its server are below, such as `/api/plugins/hello`; default: the core's. */
+    readonly prefix?: string;
     readonly caller: Caller;
     readonly ip: string;
     /** The request's own path with its query, below the root of the site. */
@@ -72,6 +74,11 @@ export class HttpCall implements RouteRequest {
         this.userAgent = headers['user-agent'] ?? null;
         this.ifMatch = version(headers['if-match']);
         this.idempotencyKey = (headers['idempotency-key'] as string | undefined) ?? null;
+    }
+
+    get route(): string {
+        const { route, prefix = '' } = this.#input;
+        return prefix === '' ? route.id : `${prefix.slice(prefix.lastIndexOf('/') + 1)}.${route.id}`;
     }
 
     get headers(): Readonly<Record<string, string>> {

@@ -24,7 +24,7 @@ export function systemCaller(key: string): Caller {
 }
 
 /** For whom a call is made, and who writes it to the audit log. */
-export interface InternalCallOptions extends Partial<Pick<Call, 'id' | 'ip' | 'ifMatch'>> {
+export interface InternalCallOptions extends Partial<Pick<Call, 'id' | 'ip' | 'ifMatch' | 'route'>> {
     readonly caller?: Caller;
     readonly recorder: Pick<Recorder, 'record'>;
     readonly signal?: AbortSignal;
@@ -48,10 +48,12 @@ export function createInternalCall({
     userAgent = null,
     ifMatch = null,
     action: usualAction = 'update',
-    resource: usualResource = caller.plugin ?? 'panel'
+    resource: usualResource = caller.plugin ?? 'panel',
+    route
 }: InternalCallOptions): Call {
     return {
         id,
+        ...(route === undefined ? {} : { route }),
         actor: caller,
         ip,
         userAgent,
