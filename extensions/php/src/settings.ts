@@ -1,7 +1,7 @@
 /** What an admin sets. */
 import { type Context, joi, type Remote, type Value } from '@portico/sdk';
 
-import type { DatabaseContract } from './sites/database.ts';
+import type { DatabaseContract } from './sites/database-contract.ts';
 
 const folder = (longest: number) =>
     joi

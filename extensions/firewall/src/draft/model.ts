@@ -100,16 +100,6 @@ export interface Model {
     readonly nat: readonly Nat[];
 }
 
-/** A model that lets everything pass. */
-export const emptyModel: Model = {
-    policy: { input: 'accept', output: 'accept', forward: 'accept', container: 'accept' },
-    zones: [],
-    services: [],
-    sets: [],
-    rules: [],
-    nat: []
-};
-
 /** The most of each kind. */
 export const most = {
     rules: 2_000,

@@ -1,5 +1,5 @@
 /** The shapes of rules, zones, sets, NAT and policies in requests and answers. */
-import { joi, type Value } from '@portico/sdk';
+import { joi } from '@portico/sdk';
 
 const ignored = joi.readOnly(joi.any()).description('Ignored in a write');
 const version = joi
@@ -283,8 +283,3 @@ export const changedPolicy = joi.object({
     forward: action.label('Through this machine'),
     container: action.label('To published ports')
 });
-
-/** A change of a rule. */
-export type ChangedRule = Value<typeof changedRule>;
-/** A new rule. */
-export type NewRule = Value<typeof newRule>;

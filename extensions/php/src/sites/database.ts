@@ -1,5 +1,5 @@
 /** A database beside a site, made by the plugin `database`. Its password goes to the environment of the site and nowhere else. */
-import { type Actor, type Call, errors } from '@portico/sdk';
+import { type Actor, errors } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
 
@@ -9,31 +9,6 @@ export interface SiteDatabase {
     readonly name: string;
     /** Null until it was made. */
     readonly account: string | null;
-}
-
-/** The part of the contract of the plugin `database` that is used here. */
-export interface DatabaseContract {
-    provision(
-        input: {
-            readonly serverId: number;
-            readonly database: string;
-            readonly level: 'read' | 'write' | 'owner';
-        },
-        call: Call
-    ): Promise<{
-        readonly kind: 'mysql' | 'postgresql';
-        readonly host: string | null;
-        readonly port: number;
-        readonly socket: string | null;
-        readonly database: string;
-        readonly username: string;
-        readonly account: string;
-        readonly password: string;
-    }>;
-    drop(
-        input: { readonly serverId: number; readonly database: string; readonly account?: string },
-        call: Call
-    ): Promise<{ dropped: boolean }>;
 }
 
 const schemes = { mysql: 'mysql', postgresql: 'pgsql' } as const;

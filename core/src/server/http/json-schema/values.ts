@@ -65,12 +65,13 @@ function isWords(value: unknown): value is Words {
 
 /** The same, each value with the text that users choose it by. */
 function choiceOf(values: readonly unknown[], words: Words): JsonSchema {
-    return {
-        oneOf: values.map((value) => ({
-            ...enumOf([value]),
-            ...(typeof value === 'string' && Object.hasOwn(words, value) ? { title: words[value] } : {})
-        }))
-    };
+    const choices = values.map((value) => ({
+        ...enumOf([value]),
+        ...(typeof value === 'string' && Object.hasOwn(words, value) ? { title: words[value] } : {})
+    }));
+    const [first] = choices;
+    // Linters refuse a choice among one.
+    return choices.length === 1 && first !== undefined ? first : { oneOf: choices };
 }
 
 function withValue(schema: JsonSchema, value: unknown): JsonSchema {

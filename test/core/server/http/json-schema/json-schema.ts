@@ -241,6 +241,11 @@ describe('jsonSchemaOf', () => {
             }
         ],
         [
+            'a choice of one',
+            joi.choice({ local: 'A folder' }) as never,
+            { type: 'string', const: 'local', title: 'A folder' }
+        ],
+        [
             'what pages show',
             Joi.object({
                 keep: Joi.number()
