@@ -9,7 +9,7 @@ import { adoptUfw } from '../../../extensions/firewall/src/foreign/ufw.ts';
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-// Recorded from ufw 0.36.2, firewalld 1.3.3 and iptables 1.8.9.
+// Written by hand in the form of ufw 0.36.2, firewalld 1.3.3 and iptables 1.8.9; no real output was recorded.
 const ufwAdded = `Added user rules (see 'ufw status' for running firewall):
 ufw allow 22/tcp
 ufw limit 2222/tcp comment 'slow down'
