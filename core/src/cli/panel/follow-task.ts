@@ -1,7 +1,7 @@
 /** Follows a task of the running panel until it ends. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { TaskView } from '../../features/tasks/task.ts';
+import type { TaskView } from '../../server/http/answer/task-view.ts';
 import { CommandError, RequestRefused } from '../command/command-error.ts';
 import { toPlainText } from '../command/output.ts';
 import type { Client } from './client.ts';

@@ -3,24 +3,11 @@ import type { AuditDetail } from '@portico/sdk';
 
 import type { Call } from '../../platform/call.ts';
 import type { Transaction } from '../../platform/database/database.ts';
+import type { TaskView } from '../../server/http/answer/task-view.ts';
 import type { AcmeHttp } from './acme/client.ts';
 import type { ExternalAccount } from './acme/jws.ts';
 import type { DnsWriter } from './acme/order.ts';
 import type { Problem } from './acme/problem.ts';
-
-/** A task, as its first answer shows it. */
-export interface StartedTask {
-    readonly id: number;
-    readonly kind: string;
-    readonly title: string;
-    readonly state: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-    readonly progress: number | null;
-    readonly startedAt: string | null;
-    readonly finishedAt: string | null;
-    readonly result: unknown;
-    readonly error: unknown;
-    readonly version: number;
-}
 
 /** The running task, as its work sees it. */
 export interface TaskRun {
@@ -41,7 +28,7 @@ export interface TaskStarter {
         /** Writes what belongs to the task's beginning, in its transaction. */
         readonly also?: (tx: Transaction) => Promise<void>;
         work(run: TaskRun): Promise<unknown>;
-    }): Promise<StartedTask>;
+    }): Promise<TaskView>;
 }
 
 /** Writes the records of challenges. Implemented by the feature dns-providers. */

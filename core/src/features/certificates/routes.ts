@@ -1,14 +1,14 @@
 /** `/api/certificates`: what is asked, by whom, and what is answered. */
 import { joi, reply } from '@portico/sdk';
 
+import { taskView } from '../../server/http/answer/task-view.ts';
 import { download, json, type Route } from '../../server/http/route.ts';
 import {
     certificateCreate,
     certificateDownload,
     certificateParams,
     certificateUpdate,
-    certificateView,
-    taskAnswer
+    certificateView
 } from './schema.ts';
 import type { Certificates } from './service.ts';
 
@@ -43,7 +43,7 @@ function collectionRoutes(certificates: Certificates): Route[] {
             description:
                 'An upload answers 201 with the certificate. With `source: acme` the answer is 202 with the task that orders it, whose result is the certificate; the records of the challenge are written by a DNS provider, so that wildcards can be ordered too',
             validate: { payload: certificateCreate },
-            returns: joi.alternatives(certificateView, taskAnswer),
+            returns: joi.alternatives(certificateView, taskView),
             answers: [201, 202],
             handler: (request) => certificates.create(request.payload, request)
         })
@@ -85,7 +85,7 @@ function certificateRoutesById(certificates: Certificates): Route[] {
             summary: 'Renew a certificate that a CA issued, now',
             description: 'The one that is there stays until the new one is proven served',
             validate: { params: certificateParams },
-            returns: taskAnswer,
+            returns: taskView,
             answers: [202],
             handler: (request) => certificates.renew(request.params.id, request)
         }),

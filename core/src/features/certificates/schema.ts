@@ -188,20 +188,6 @@ export const certificateView = joi.object({
     updatedAt: joi.string().required()
 });
 
-/** A task, as `/api/tasks` shows it. */
-export const taskAnswer = joi.object({
-    id: joi.number().integer().required(),
-    kind: joi.string().required(),
-    title: joi.string().allow('').required(),
-    state: joi.string().valid('queued', 'running', 'succeeded', 'failed', 'cancelled').required(),
-    progress: joi.number().min(0).max(1).allow(null).required(),
-    startedAt: joi.string().allow(null).required(),
-    finishedAt: joi.string().allow(null).required(),
-    result: joi.any().required(),
-    error: joi.any().required(),
-    version: joi.number().integer().required()
-});
-
 /** An upload or an order. */
 export type CertificateCreate = Value<typeof certificateCreate>;
 /** A change of a certificate. */

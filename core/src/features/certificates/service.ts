@@ -13,6 +13,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import { requireVersion } from '../../platform/version.ts';
+import type { TaskView } from '../../server/http/answer/task-view.ts';
 import type { AcmeAccounts } from './acme/accounts.ts';
 import { Issuance } from './acme/issuance.ts';
 import { renewalTime } from './acme/pace.ts';
@@ -24,7 +25,7 @@ import { readDomains } from './input/domains.ts';
 import { checkProvider, notOrdered, orderOf } from './input/order.ts';
 import { type ParsedCertificate, parseUpload } from './input/pem.ts';
 import { Placement, stored } from './placement/placement.ts';
-import type { OrderPorts, StartedTask } from './ports.ts';
+import type { OrderPorts } from './ports.ts';
 import type { CertificateCreate, CertificateUpdate, CertificateView } from './schema.ts';
 import type { DatabaseCertificateStore } from './store.ts';
 import { usersOfAll, viewOf } from './view.ts';
@@ -134,7 +135,7 @@ export class Certificates {
     }
 
     /** Uploads or orders one. @throws as `upload` or `order` */
-    async create(body: CertificateCreate, call: Call): Promise<Reply<CertificateView> | Reply<StartedTask>> {
+    async create(body: CertificateCreate, call: Call): Promise<Reply<CertificateView> | Reply<TaskView>> {
         const { source, certificate, key, ...more } = body;
         if (source === 'acme') {
             if (certificate !== undefined || key !== undefined) {
@@ -164,7 +165,7 @@ export class Certificates {
     async order(
         body: Omit<CertificateCreate, 'certificate' | 'key' | 'source'>,
         call: Call
-    ): Promise<Reply<StartedTask>> {
+    ): Promise<Reply<TaskView>> {
         checkName(body.name);
         const { domains, faults } = readDomains(body.domains ?? []);
         if (faults.length > 0 || domains.length === 0) {
@@ -208,7 +209,7 @@ export class Certificates {
     }
 
     /** @throws NOT_FOUND, CONFLICT for one that no CA issues to the panel, IN_USE while an attempt is under way */
-    async renew(id: number, call: Call): Promise<Reply<StartedTask>> {
+    async renew(id: number, call: Call): Promise<Reply<TaskView>> {
         const row = this.#ofPanel(id);
         requireVersion(call, undefined, row.version);
         if (row.source !== 'acme') {

@@ -1,16 +1,11 @@
 /** What import and export need of other features. Implemented elsewhere, handed over by the composition root. */
-import type { AuditDetail, ExportItem, Outcome, TaskView as BareTaskView } from '@portico/sdk';
+import type { AuditDetail, ExportItem, Outcome } from '@portico/sdk';
 
 import type { Call } from '../../platform/call.ts';
 import type { Transaction } from '../../platform/database/database.ts';
+import type { TaskView } from '../../server/http/answer/task-view.ts';
 
 export type { Recorder } from '../../server/http/ports.ts';
-
-/** A task as the API shows it. */
-export interface TaskView extends BareTaskView {
-    readonly title: string;
-    readonly version: number;
-}
 
 /** The run of a task. */
 export interface TaskRun {

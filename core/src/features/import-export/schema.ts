@@ -1,6 +1,8 @@
 /** The shapes of `/api/import-export`. */
 import { joi } from '@portico/sdk';
 
+import { taskView } from '../../server/http/answer/task-view.ts';
+
 const passphrase = () => joi.secret().min(8).max(1024);
 
 /** Body of POST `/export`. */
@@ -82,19 +84,6 @@ export const documentView = joi.object({
 const names = () => joi.array().items(joi.string()).required();
 const count = () => joi.number().integer().required();
 
-const task = joi.object({
-    id: joi.number().integer().required(),
-    kind: joi.string().required(),
-    title: joi.string().required(),
-    state: joi.string().required(),
-    progress: joi.number().allow(null).required(),
-    startedAt: joi.string().allow(null).required(),
-    finishedAt: joi.string().allow(null).required(),
-    result: joi.any().required(),
-    error: joi.any().required(),
-    version: joi.number().required()
-});
-
 /** Of a dry run; a task of an import has the same as its result. */
 const planView = joi.object({
     mode: joi.string().valid('merge', 'replace').required(),
@@ -156,4 +145,4 @@ const planView = joi.object({
 });
 
 /** The plan, or the task. */
-export const importAnswer = joi.alternatives(planView, task);
+export const importAnswer = joi.alternatives(planView, taskView);

@@ -10,6 +10,7 @@ import { authorOf, type Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
+import type { TaskView } from '../../server/http/answer/task-view.ts';
 import { type Foreign, foreignSource } from './caddy/foreign.ts';
 import { type ExportDocument, format, formatVersion, readDocument } from './document/document.ts';
 import { seal } from './document/vault.ts';
@@ -28,7 +29,7 @@ import {
 import type { Given } from './plugins/contributions.ts';
 import type { Restorer } from './plugins/restorer.ts';
 import { dataPath } from './plugins/section.ts';
-import type { Recorder, TaskRun, Tasks, TaskView } from './ports.ts';
+import type { Recorder, TaskRun, Tasks } from './ports.ts';
 
 /** What {@link ImportExport} works with. */
 export interface ImportExportOptions {

@@ -2,8 +2,9 @@
 import { reply } from '@portico/sdk';
 
 import { readCursor, writeCursor } from '../../platform/cursor.ts';
+import { taskView } from '../../server/http/answer/task-view.ts';
 import { json, type Route, stream } from '../../server/http/route.ts';
-import { taskEvents, taskList, taskParams, taskQuery, taskView } from './schema.ts';
+import { taskEvents, taskList, taskParams, taskQuery } from './schema.ts';
 import type { Tasks } from './tasks.ts';
 
 /** The routes of tasks. */

@@ -1,23 +1,10 @@
 /** One task: its row, what each caller may see of it, and its state in memory until it is over. */
-import type { TaskView as BareView } from '@portico/sdk';
-
 import type { Caller, RecordedActor } from '../../platform/call.ts';
+import type { TaskView } from '../../server/http/answer/task-view.ts';
 import { TaskLog } from './log.ts';
 
 /** Where a task is in its life. */
-export type TaskState = BareView['state'];
-
-/** A task as the API shows it. */
-export interface TaskView extends BareView {
-    readonly title: string;
-    readonly createdAt: string;
-    /** Who started it; null for a task that an older version of the panel began. */
-    readonly actor: RecordedActor | null;
-    /** Id of the route that started it, as in the OpenAPI document; null where it was none. */
-    readonly route: string | null;
-    /** Increases with each change of the state. */
-    readonly version: number;
-}
+export type TaskState = TaskView['state'];
 
 /** Why a task failed, as it is stored. */
 export interface TaskError {

@@ -9,20 +9,12 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Logger } from '../../platform/log.ts';
+import type { TaskView } from '../../server/http/answer/task-view.ts';
 import { followTask, replayTask } from './events.ts';
 import { type Ending, errorOf, rowOf } from './outcome.ts';
 import type { TaskEvent } from './schema.ts';
 import { type TaskFilter, type TaskPage, TaskStore } from './store.ts';
-import {
-    interrupted,
-    isOver,
-    isStarter,
-    LiveTask,
-    mayRead,
-    type TaskRow,
-    type TaskView,
-    viewOf
-} from './task.ts';
+import { interrupted, isOver, isStarter, LiveTask, mayRead, type TaskRow, viewOf } from './task.ts';
 
 /** What the work of a task gets. */
 export interface TaskRun {

@@ -1,8 +1,8 @@
 /** Plugins of the running panel, through its API. */
 import type { Offer } from '@portico/registry';
 
-import type { TaskView } from '../../../features/tasks/task.ts';
 import type { Capabilities } from '../../../plugins/runtime/generation.ts';
+import type { TaskView } from '../../../server/http/answer/task-view.ts';
 import { CommandError, RequestRefused } from '../../command/command-error.ts';
 import type { Client } from '../../panel/client.ts';
 import { followTask } from '../../panel/follow-task.ts';

@@ -8,10 +8,11 @@ import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
+import type { TaskView } from '../../../server/http/answer/task-view.ts';
 import type { CertificateRow } from '../entities.ts';
 import { type ParsedCertificate, parseUpload } from '../input/pem.ts';
 import type { Placement } from '../placement/placement.ts';
-import type { OrderPorts, StartedTask, TaskRun } from '../ports.ts';
+import type { OrderPorts, TaskRun } from '../ports.ts';
 import type { CertificateView } from '../schema.ts';
 import type { DatabaseCertificateStore, Notes } from '../store.ts';
 import type { AcmeAccounts } from './accounts.ts';
@@ -67,7 +68,7 @@ export class Issuance {
      * Starts an attempt. A `fresh` row is written together with the task.
      * @throws IN_USE 40901 while an attempt is under way, VALIDATION_FAILED for a DNS provider that is gone
      */
-    async start(row: CertificateRow, call: Call, fresh: boolean): Promise<StartedTask> {
+    async start(row: CertificateRow, call: Call, fresh: boolean): Promise<TaskView> {
         const { id } = row;
         const title = `${row.fingerprint === '' ? 'Issue' : 'Renew'} the certificate ${row.name}`;
         return this.#tasks.start({

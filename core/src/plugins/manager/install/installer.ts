@@ -2,10 +2,10 @@
 import type { InstallSource, LockEntry, PluginPackage } from '@portico/registry';
 import type { Reply } from '@portico/sdk';
 
-import type { TaskView } from '../../../features/tasks/task.ts';
 import type { Call, Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
 import { requireVersion } from '../../../platform/version.ts';
+import type { TaskView } from '../../../server/http/answer/task-view.ts';
 import { requireAuthority } from '../consent/consent.ts';
 import type { Runtime } from '../records/plugin.ts';
 import { chooseSource } from '../rollback/rollback-source.ts';

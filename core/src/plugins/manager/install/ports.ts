@@ -1,8 +1,8 @@
 /** What installs need, and what is asked of them. */
 import type { InstallSource, LockEntry } from '@portico/registry';
 
-import type { TaskView } from '../../../features/tasks/task.ts';
 import type { TaskStart } from '../../../features/tasks/tasks.ts';
+import type { TaskView } from '../../../server/http/answer/task-view.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
 import type { Capabilities } from '../../runtime/generation.ts';
 import type { RecordedServices } from '../records/services.ts';

@@ -2,9 +2,8 @@
 import type { InstallSource } from '@portico/registry';
 import { joi, type Reply, reply, type Request, type Value } from '@portico/sdk';
 
-import { taskView } from '../../../features/tasks/schema.ts';
-import type { TaskView } from '../../../features/tasks/task.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
+import { type TaskView, taskView } from '../../../server/http/answer/task-view.ts';
 import { type CoreRequest, json, type Route } from '../../../server/http/route.ts';
 import type { Installer } from '../install/installer.ts';
 import type { InstallRequest } from '../install/ports.ts';
@@ -152,7 +151,7 @@ function installRoutes(installer: Installer): Route[] {
             answers: [200, 202],
             bytes: archives,
             timeoutSeconds: offersSeconds,
-            fails: ['IN_USE'],
+            fails: ['IN_USE', 'NOT_FOUND'],
             description:
                 'From the npm registry, or an archive that is the body itself. Installing the version that is there again brings its package anew, without one failed request',
             validate: { query: pluginInstallQuery, payload: pluginInstall },

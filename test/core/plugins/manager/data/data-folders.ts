@@ -115,7 +115,7 @@ describe('copyData', { timeout: 60_000 }, () => {
         expect(existsSync(join(root, 'to'))).to.be.false();
         await expect(
             copyData({ from: join(root, 'nowhere'), to: join(root, 'to'), isOpen: false })
-        ).to.reject(/could not be copied/);
+        ).to.reject(/could not be made/);
         expect(readdirSync(root)).to.equal(['from']);
     });
 });
