@@ -29,7 +29,7 @@ const repository = fileURLToPath(new URL('../../../', import.meta.url));
 /**
  * Makes the root of the machine and becomes its systemd. Only the journal is started beside what a test adds: units of this machine could change the
  * kernel's settings, which the container shares.
- * Arguments: folder for the root, the data folder, and the folder of units.
+ * Arguments: folder for the root, the data folder, the folder of units, and the repository, which may lie on a file system that the root does not show.
  */
 const bootScript = `set -eu
 mount --make-rprivate /
@@ -51,6 +51,8 @@ done
 ln -s /proc/self/fd "$root/dev/fd"
 for each in run tmp; do mount -t tmpfs -o mode=1777 tmpfs "$root/$each"; done
 chmod 755 "$root/run"
+mkdir -p "$root$4"
+mount --bind -o ro "$4" "$root$4"
 mkdir -p "$root/var/lib/portico"
 mount --bind "$2" "$root/var/lib/portico"
 mount --bind "$3" "$root/etc/systemd/system"
@@ -92,7 +94,7 @@ export class SystemdMachine {
             [
                 ...['-c', enter, 'sh', this.#group],
                 ...['unshare', ...namespaces, '--kill-child'],
-                ...['/bin/sh', '-c', bootScript, 'sh', root, this.dataDir, this.#units]
+                ...['/bin/sh', '-c', bootScript, 'sh', root, this.dataDir, this.#units, repository]
             ],
             { stdio: ['ignore', 'pipe', 'pipe'] }
         );

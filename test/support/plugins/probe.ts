@@ -128,14 +128,17 @@ export const probe = definePlugin({
             path: '/headers',
             access: 'read',
             handler: () =>
-                reply.with(1, {
-                    headers: {
-                        'x-mine': 'yes',
-                        'set-cookie': 'a=b',
-                        'content-security-policy': 'none',
-                        'Access-Control-Allow-Origin': '*'
+                reply.with(
+                    { n: 1 },
+                    {
+                        headers: {
+                            'x-mine': 'yes',
+                            'set-cookie': 'a=b',
+                            'content-security-policy': 'none',
+                            'Access-Control-Allow-Origin': '*'
+                        }
                     }
-                })
+                )
         });
         ctx.route({
             method: 'GET',

@@ -358,7 +358,7 @@ describe('createPluginHost', () => {
                     method: 'GET',
                     path: '/n',
                     access: 'read',
-                    handler: () => ctx.db.read((em) => em.count(rows))
+                    handler: async () => ({ n: await ctx.db.read((em) => em.count(rows)) })
                 });
             }
         });
@@ -371,7 +371,7 @@ describe('createPluginHost', () => {
                 );
         const cycle = async (expected: number): Promise<void> => {
             const generation = await rig.run(definition);
-            expect((await rig.ask('viewer', 'GET', '/api/plugins/probe/n')).data).to.equal(expected);
+            expect((await rig.ask('viewer', 'GET', '/api/plugins/probe/n')).data.n).to.equal(expected);
             const { leaked } = await generation.close('test');
             expect(leaked).to.equal([]);
         };

@@ -280,12 +280,14 @@ describe('SystemdServices', { timeout: limitMs }, () => {
         expect(await panel.call('kind')).to.equal('SupervisedServices');
         await until(async () => (await statusOf('counted')).state === 'running');
         expect(machine.units()).to.equal([]);
+        await until(async () => (await alive()).length > 0); // the program runs a moment before it has written its number
         expect(await alive()).to.equal([String((await statusOf('counted')).pid)]);
         expect((await statusOf('stopped')).state).to.equal('stopped');
 
         await replacePanel('auto');
         const taken = await statusOf('counted');
         expect(taken).to.include({ state: 'running', exits: 0 });
+        await until(async () => (await alive()).length > 0);
         expect(await alive()).to.equal([String(taken.pid)]);
         expect(await shown('counted', 'MainPID')).to.equal(String(taken.pid));
         expect((await statusOf('stopped')).state).to.equal('stopped');

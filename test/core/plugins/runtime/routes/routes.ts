@@ -16,7 +16,10 @@ describe("a plugin's routes", () => {
         rig = await createPluginRig();
         await rig.run(math, { name: 'math' });
         await rig.run(probe, {
-            capabilities: { api: { read: ['things.list', 'auth.me'], write: ['*'] } },
+            capabilities: {
+                api: { read: ['things.list', 'auth.me'], write: ['*'] },
+                taps: ['backup.collect']
+            },
             manifest: { permissions: { use: 'Use it' } }
         });
     });

@@ -158,7 +158,8 @@ describe('a raw route', () => {
         );
         expect((await rig.ask('reader', 'POST', '/api/plugins/probe/quiet', 'x')).text).to.equal('x');
         expect(entriesOf(rig)).to.equal([]);
-        expect((await rig.ask('reader', 'POST', '/api/plugins/probe/loud', 'x')).text).to.equal('x');
+        rig.user('writer', ['probe:read'], { role: 'operator' });
+        expect((await rig.ask('writer', 'POST', '/api/plugins/probe/loud', 'x')).text).to.equal('x');
         expect(entriesOf(rig).length).to.equal(1);
     });
 
