@@ -45,7 +45,7 @@ describe('A wait of the test kit', () => {
                 });
             }
         });
-        const host = await createTestHost(plugin, { quiet: true, timing: { patienceMs: 200, stopMs: 200 } });
+        const host = await createTestHost(plugin, { quiet: true, timing: { patienceMs: 600, stopMs: 200 } });
         const { reached } = host.faults.hang('exec');
         expect(await awaited(reached)).to.equal('a use of exec');
         expect(await awaited(host.as('viewer').events('/events').next())).to.equal('an event of GET /events');

@@ -68,13 +68,14 @@ export function registerStateRoutes(ctx: Ctx, services: Services): void {
 
 /** Reads the state. */
 export async function stateOf({ store, draft, firewall, foreign }: Services): Promise<StateView> {
+    const drift = await orNull(firewall.hasDrifted());
     const { applied, trial, lastOutcome, isPersistent } = await store.read();
     return {
         state: trial !== null ? 'trial' : applied === null ? 'off' : 'applied',
         draftVersion: await draft.version(),
         appliedVersion: applied?.version ?? null,
         differs: await firewall.differs(),
-        drift: await orNull(firewall.hasDrifted()),
+        drift,
         trial:
             trial === null
                 ? null

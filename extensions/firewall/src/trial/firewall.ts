@@ -229,10 +229,13 @@ export class Firewall {
     }
 
     /** Whether the own table is not what this plugin made of it. */
-    async hasDrifted(): Promise<boolean> {
-        const { store, nft } = this.#options;
-        const { fingerprint } = await store.read();
-        return (await nft.fingerprint()) !== fingerprint;
+    hasDrifted(): Promise<boolean> {
+        // A change under way would look like a change by others.
+        return this.#mutex.run(async () => {
+            const { store, nft } = this.#options;
+            const { fingerprint } = await store.read();
+            return (await nft.fingerprint()) !== fingerprint;
+        });
     }
 
     /** Records how the table looks now, after a change by this plugin. Where `nft` cannot say it, the table counts as changed by others. */

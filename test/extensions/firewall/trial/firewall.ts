@@ -78,7 +78,8 @@ describe('applying rules', patient, () => {
             action: 'drop',
             rate: { count: 1, per: 'hour', burst: 1 }
         });
-        await rig.put('/policy', { input: 'drop' }).catch(() => undefined);
+        await rig.rule({ protocol: 'tcp', ports: ['7002'], action: 'accept' });
+        expect((await rig.put('/policy', { input: 'drop' })).code).to.equal(0);
         const { data } = await rig.post('/apply', { confirmSeconds: 60 });
         expect(await knock(7002)).to.equal('open');
         expect(await knock(7002)).to.equal('timeout');

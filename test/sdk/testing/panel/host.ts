@@ -40,7 +40,10 @@ const doing = (work: (ctx: Context, actor: Actor) => unknown): PluginDefinition 
             method: 'POST',
             path: '/do',
             access: 'write',
-            handler: async ({ actor }) => (await work(ctx, actor)) ?? null
+            handler: async ({ actor }) => {
+                const value = (await work(ctx, actor)) ?? null;
+                return typeof value === 'object' ? value : { value };
+            }
         });
     });
 
@@ -60,7 +63,7 @@ async function hosting(
 /** What the route of `doing` answers to an admin. */
 const done = async (host: TestHost): Promise<unknown> => {
     const { code, data, reason, message } = await host.as('admin').post('/do', {});
-    return code === 0 ? data : { code, reason, message };
+    return code === 0 ? ((data as { value?: unknown } | null)?.value ?? data) : { code, reason, message };
 };
 
 const failed = async (work: Promise<unknown>): Promise<Error & { readonly code?: unknown }> =>
@@ -224,9 +227,15 @@ describe('createTestHost', () => {
 
     it('gives roles what the manifest gives them, and viewers nothing that changes', async () => {
         const definition = plugin((ctx) => {
-            ctx.route({ method: 'GET', path: '/secret', access: 'content', handler: () => 1 });
-            ctx.route({ method: 'POST', path: '/open', access: 'read', handler: () => 1 });
-            ctx.route({ method: 'DELETE', path: '/fresh', access: 'write', stepUp: true, handler: () => 1 });
+            ctx.route({ method: 'GET', path: '/secret', access: 'content', handler: () => null });
+            ctx.route({ method: 'POST', path: '/open', access: 'read', handler: () => null });
+            ctx.route({
+                method: 'DELETE',
+                path: '/fresh',
+                access: 'write',
+                stepUp: true,
+                handler: () => null
+            });
         });
         await hosting(
             definition,
@@ -268,8 +277,8 @@ describe('createTestHost', () => {
         expect(error).to.be.instanceof(LeakError);
         expect(error.leaks).to.have.length(3);
         expect(error.leaks[0]).to.equal('onStop failed: too tired');
-        expect(error.leaks[1]).to.match(/^timer testing\/host\.ts:\d+: /);
-        expect(error.leaks[2]).to.match(/^listener for SIGUSR2 of the process testing\/host\.ts:\d+: /);
+        expect(error.leaks[1]).to.match(/^timer panel\/host\.ts:\d+: /);
+        expect(error.leaks[2]).to.match(/^listener for SIGUSR2 of the process panel\/host\.ts:\d+: /);
         expect(process.listenerCount('SIGUSR2')).to.equal(0);
     });
 
@@ -407,7 +416,7 @@ describe('createTestHost', () => {
                     method: 'POST',
                     path: '/do',
                     access: 'write',
-                    handler: async () => (await ctx.spawn('tail', ['-f'])).pid
+                    handler: async () => ({ pid: (await ctx.spawn('tail', ['-f'])).pid })
                 })
             ),
             { manifest: { capabilities: { exec: ['tail'] } } },
@@ -454,7 +463,10 @@ describe('createTestHost', () => {
                 });
                 expect(await done(host)).to.include({ code: 50000 });
                 await host.refuse('network');
-                expect(await done(host)).to.include({ code: 50000 });
+                expect(await done(host)).to.include({
+                    code: 50305,
+                    message: 'The plugin test lacks the capability network: api.example'
+                });
                 expect((host.log.at(-1)?.fields['error'] as Error).message).to.match(
                     /^fetch failed: The plugin \S+ lacks the capability network: api\.example$/
                 );
@@ -704,8 +716,12 @@ describe('createTestHost', () => {
                     method: 'POST',
                     path: '/do',
                     access: 'write',
-                    handler: async ({ actor }) =>
-                        ctx.plugins.math === undefined ? 'nobody' : ctx.plugins.math.add({ a: 1 }, { actor })
+                    handler: async ({ actor }) => ({
+                        value:
+                            ctx.plugins.math === undefined
+                                ? 'nobody'
+                                : await ctx.plugins.math.add({ a: 1 }, { actor })
+                    })
                 });
             }
         });
