@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -18,6 +19,15 @@ describe('a proxy in a running engine', { timeout: 60_000 }, () => {
     let one: TestUpstream;
     let two: TestUpstream;
     let odd: TestUpstream;
+    const held: ServerResponse[] = [];
+    const hold = (request: IncomingMessage, response: ServerResponse): boolean => {
+        if (request.url !== '/hold') {
+            return false;
+        }
+
+        held.push(response);
+        return true;
+    };
     const serve = async (over: Partial<Site>): Promise<void> => {
         await caddy.apply({
             sites: [{ id: 1, site: testSite({ upstreams: [{ address: one.address, weight: 1 }], ...over }) }]
@@ -42,8 +52,8 @@ describe('a proxy in a running engine', { timeout: 60_000 }, () => {
     before(async () => {
         [caddy, one, two] = await Promise.all([
             startCaddy({}, { PORTICO_SECRET: 'leaked' }),
-            startUpstream('one'),
-            startUpstream('two')
+            startUpstream('one', hold),
+            startUpstream('two', hold)
         ]);
         odd = await startUpstream('odd', (request, response) => {
             const status = /^\/status\/(\d+)/.exec(request.url ?? '')?.[1];
@@ -132,13 +142,20 @@ describe('a proxy in a running engine', { timeout: 60_000 }, () => {
         const random = await names(60);
         expect(share(random, 'one')).to.be.between(5, 55);
         await policy('least_conn');
-        expect(share(await names(5), 'one') + share(await names(5), 'two')).to.be.at.least(1);
+        const [ones, twos] = [one.count(), two.count()];
+        const waiting = ask({ path: '/hold' });
+        await until(() => held.length === 1);
+        expect(one.count() - ones + two.count() - twos).to.equal(1);
+        const idle = one.count() > ones ? 'two' : 'one';
+        expect(share(await names(10), idle)).to.equal(10);
+        held.pop()?.end();
+        await waiting;
         await policy('ip_hash');
         expect(new Set(await names(6)).size).to.equal(1);
 
         await policy('header', 'X-Key');
-        const byHeader = await names(24, (index) => ({ headers: { 'x-key': `k${index % 12}` } }));
-        expect(byHeader.slice(0, 12)).to.equal(byHeader.slice(12));
+        const byHeader = await names(48, (index) => ({ headers: { 'x-key': `k${index % 24}` } }));
+        expect(byHeader.slice(0, 24)).to.equal(byHeader.slice(24));
         expect(new Set(byHeader).size).to.equal(2);
 
         await policy('cookie', 'stick');
