@@ -20,6 +20,10 @@ const MERCY_MS = 5_000; // how long a process that was told to stop may take to 
 
 const alive = new Set();
 
+// Holds what the processes of this run have compiled, with types removed: reading it halves the CPU time that a panel needs to start.
+const compileCache = mkdtempSync(join(tmpdir(), 'portico-compiled-'));
+process.once('exit', () => rmSync(compileCache, { recursive: true, force: true, maxRetries: 3 }));
+
 /** Ends everything that is still running, for when the run itself is interrupted. */
 export function stopAll() {
     for (const child of alive) {
@@ -142,7 +146,7 @@ function environment(extra = {}) {
         ...Object.fromEntries(kept),
         PATH: path,
         NODE_ENV: 'test',
-        NODE_DISABLE_COMPILE_CACHE: '1',
+        NODE_COMPILE_CACHE: compileCache,
         ...extra
     };
 }

@@ -44,7 +44,13 @@ export interface RunOptions {
 
 /** The environment of a command, without the test's own settings. The home is a temporary folder; npm uses the cache of the real one. */
 export function environmentOf(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-    return { PATH: process.env['PATH'], HOME: tmpdir(), npm_config_cache: join(homedir(), '.npm'), ...more };
+    return {
+        PATH: process.env['PATH'],
+        HOME: tmpdir(),
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+        npm_config_cache: join(homedir(), '.npm'),
+        ...more
+    };
 }
 
 /** Runs `portico …` to its end. */
