@@ -284,6 +284,29 @@ describe('PanelAuthenticator', () => {
             )
         ).to.equal(1);
         expect(await watcher('eee', async () => undefined)).to.equal(0);
+        expect(
+            await watcher('ggg', (id) =>
+                at.ask('PUT', `/api/users/${id}`, {
+                    token: admin,
+                    body: { password: 'another mild breeze on friday' }
+                })
+            )
+        ).to.equal(1);
+        const { data: made } = await at.ask('POST', '/api/auth/tokens', {
+            token: admin,
+            body: { name: 'watching', permissions: ['hosts:read'] }
+        });
+        let revoked = 0;
+        at.auth.authenticator.onEnd(
+            await at.auth.authenticator.bearer(made.token, { ip: '', userAgent: null }),
+            route,
+            () => {
+                revoked += 1;
+            }
+        );
+        expect(revoked).to.equal(0);
+        await at.ask('DELETE', `/api/auth/tokens/${made.id}`, { token: admin });
+        expect(revoked).to.equal(1);
         await at.ask('POST', '/api/users/roles', {
             token: admin,
             body: { name: 'watchers', permissions: ['hosts:read'] }

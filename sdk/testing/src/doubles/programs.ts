@@ -132,6 +132,10 @@ class ScriptedProgram implements RunningProgram {
         await this.exited;
     }
 
+    abort(): Promise<void> {
+        return this.kill();
+    }
+
     async discard(): Promise<void> {
         await this.kill();
         [this.stdin, this.stdout, this.stderr].forEach((stream) => stream.destroy());

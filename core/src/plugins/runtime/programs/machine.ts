@@ -43,6 +43,8 @@ export interface RunningProgram {
     usage(): Usage | null;
     /** Ends the program and its descendants. Their output can still be read. @throws Error that names the processes that do not end */
     kill(): Promise<void>;
+    /** The same at the abort of its signal: a terminal closes first, so that nothing that was typed ahead is run. */
+    abort(): Promise<void>;
     /** Ends the program and its descendants and closes the streams. */
     discard(): Promise<void>;
     /** Resolves when the program has ended and its output is closed; with false when a descendant still runs. */
@@ -54,6 +56,9 @@ export interface ProgramsPort {
     /** Starts a program. @throws TOOL_MISSING 50302 when the machine has no such program; NOT_FOUND 40400 without the account or folder */
     start(command: ProgramCommand): Promise<RunningProgram>;
 }
+
+/** How long the processes of a terminal may take to end after a hang-up: its user is gone, or may not go on. */
+const terminalPatienceMs = 400;
 
 type StartedChild = ChildProcess & { readonly pid: number };
 
@@ -260,6 +265,11 @@ class MachineProgram implements RunningProgram {
         return (this.#ending ??= this.#end());
     }
 
+    async abort(): Promise<void> {
+        await this.#terminal?.close();
+        await this.kill();
+    }
+
     async discard(): Promise<void> {
         try {
             await this.kill();
@@ -285,7 +295,9 @@ class MachineProgram implements RunningProgram {
 
     async #end(): Promise<void> {
         try {
-            await this.#group.end(this.#terminal === null ? 'SIGTERM' : 'SIGHUP');
+            await (this.#terminal === null
+                ? this.#group.end()
+                : this.#group.end('SIGHUP', terminalPatienceMs));
         } finally {
             this.#terminal?.hangUp();
             // Descendants that cleared their environment and left the session are still in the control group.

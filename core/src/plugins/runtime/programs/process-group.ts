@@ -49,10 +49,15 @@ export class ProcessGroup {
         }
     }
 
-    /** Asks all processes to end, then kills them. @throws Error that names the processes that are left */
-    async end(asking: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    /**
+     * Asks all processes to end, then kills them.
+     *
+     * @param patienceMs - how long they may take to end by themselves
+     * @throws Error that names the processes that are left
+     */
+    async end(asking: NodeJS.Signals = 'SIGTERM', patienceMs = graceMs): Promise<void> {
         if (this.signal(asking)) {
-            await this.#gone(graceMs);
+            await this.#gone(patienceMs);
             this.signal('SIGKILL');
             await this.#gone(graceMs);
         }

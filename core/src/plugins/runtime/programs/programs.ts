@@ -103,14 +103,15 @@ export class Programs {
                       timedOut = true;
                       kill();
                   }, options.timeoutSeconds * 1000);
-        options.signal?.addEventListener('abort', kill, { once: true });
+        const abort = (): void => void program.abort().catch(() => undefined);
+        options.signal?.addEventListener('abort', abort, { once: true });
         // The signal may have aborted while the program was moved into its control group.
         if (options.signal?.aborted === true) {
-            kill();
+            abort();
         }
         const exited = program.exited.then((exit): Exit => {
             clearTimeout(timer);
-            options.signal?.removeEventListener('abort', kill);
+            options.signal?.removeEventListener('abort', abort);
             return { ...exit, timedOut };
         });
         const discard = (): Promise<void> => program.discard().finally(forget);
@@ -127,6 +128,7 @@ export class Programs {
             resize: (columns, rows) => program.resize(columns, rows),
             usage: () => program.usage(),
             kill: () => program.kill(),
+            abort: () => program.abort(),
             settled: () => program.settled(),
             discard
         };

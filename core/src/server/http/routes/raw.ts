@@ -45,7 +45,7 @@ export async function answerHttp(
         signal: AbortSignal.any([call.signal, call.ending]),
         ...(hasBody
             ? {
-                  body: Readable.toWeb(limited(request.payload as Readable, route.maxBytes)) as Bytes,
+                  body: Readable.toWeb(limited(request, call, route.maxBytes)) as Bytes,
                   duplex: 'half'
               }
             : {})
@@ -55,6 +55,10 @@ export async function answerHttp(
         await ports.recorder.recordAlone(call.entry(answer.status, 0));
     }
     const body = answer.body === null ? null : Readable.fromWeb(answer.body as WebStream);
+    if (body !== null) {
+        // The answer of a revoked caller ends here, also when the handler does not look at the signal.
+        call.signal.addEventListener('abort', () => body.destroy(), { once: true });
+    }
     // A client that waits for a quiet stream sees that it is open. When the body begins to flow, the head is set.
     body?.once('resume', () => request.raw.res.flushHeaders());
     const response = (body === null ? h.response() : h.response(body)).code(answer.status);

@@ -26,6 +26,8 @@ interface Approval {
 
 const pingMs = 30_000;
 const closeTimeoutMs = 5_000;
+/** The same for a caller who may not go on: whatever the peer answers, the connection is cut then. */
+const revokedTimeoutMs = 500;
 
 /** The handler of a socket route: without an upgrade there is nothing to see. */
 export async function approveUpgrade(
@@ -123,14 +125,17 @@ function shake(
 
 async function serve(peer: WebSocket, route: SocketRoute, call: HttpCall, ports: HttpPorts): Promise<void> {
     const controller = new AbortController();
+    const inbox = new Inbox(peer);
     const leave = (): void => closePeer(peer, 1012, 'The service restarts');
     call.ending.addEventListener('abort', leave, { once: true });
     if (call.ending.aborted) {
         leave();
     }
-    const stopWatching = ports.authenticator.onEnd(call.actor, route, () =>
-        peer.close(4401, 'The session has ended')
-    );
+    const stopWatching = ports.authenticator.onEnd(call.actor, route, () => {
+        inbox.drop();
+        controller.abort();
+        closePeer(peer, 4401, 'The session has ended', revokedTimeoutMs);
+    });
     let alive = true;
     const pings = setInterval(() => {
         if (!alive) {
@@ -151,7 +156,7 @@ async function serve(peer: WebSocket, route: SocketRoute, call: HttpCall, ports:
     });
     call.live(controller.signal);
     try {
-        await route.handler(plainSocket(peer), call);
+        await route.handler(plainSocket(peer, inbox), call);
         closePeer(peer, 1000, '');
     } catch (error) {
         ports.log.error('A WebSocket failed', { requestId: call.id, error });
@@ -160,49 +165,66 @@ async function serve(peer: WebSocket, route: SocketRoute, call: HttpCall, ports:
 }
 
 /** Closes with a time limit: a peer that never answers the closing handshake is cut. */
-function closePeer(peer: WebSocket, code: number, reason: string): void {
+function closePeer(peer: WebSocket, code: number, reason: string, timeoutMs = closeTimeoutMs): void {
     peer.close(code, reason);
-    const timer = setTimeout(() => peer.terminate(), closeTimeoutMs);
+    const timer = setTimeout(() => peer.terminate(), timeoutMs);
     timer.unref();
     peer.once('close', () => clearTimeout(timer));
 }
 
-function plainSocket(peer: WebSocket): Socket {
-    const inbox = createInbox(peer);
+function plainSocket(peer: WebSocket, inbox: Inbox): Socket {
     return {
         send: (data) =>
             new Promise((resolve, reject) => peer.send(data, (error) => (error ? reject(error) : resolve()))),
         close: async (code = 1000, reason = '') => closePeer(peer, code, reason),
-        [Symbol.asyncIterator]: () => inbox()
+        [Symbol.asyncIterator]: () => inbox.read()
     };
 }
 
-/** Listens from the first byte, and reads with back-pressure: the peer is read only when the handler asks for the next message. */
-function createInbox(peer: WebSocket): () => AsyncGenerator<string | Uint8Array> {
-    const waiting: (string | Uint8Array)[] = [];
-    let wake: () => void = () => undefined;
-    peer.on('message', (data: RawData, isBinary: boolean) => {
-        waiting.push(isBinary ? new Uint8Array(data as Buffer) : (data as Buffer).toString('utf8'));
-        peer.pause();
-        wake();
-    });
-    peer.once('close', () => wake());
-    return async function* () {
+/** The messages of a peer. It listens from the first byte, and reads with back-pressure: the peer is read only when the handler asks for the next message. */
+class Inbox {
+    readonly #peer: WebSocket;
+    #waiting: (string | Uint8Array)[] = [];
+    #isDropped = false;
+    #wake: () => void = () => undefined;
+
+    constructor(peer: WebSocket) {
+        this.#peer = peer;
+        peer.on('message', (data: RawData, isBinary: boolean) => {
+            if (this.#isDropped) {
+                return;
+            }
+            this.#waiting.push(isBinary ? new Uint8Array(data as Buffer) : (data as Buffer).toString('utf8'));
+            peer.pause();
+            this.#wake();
+        });
+        peer.once('close', () => this.#wake());
+    }
+
+    /** Ends the reading: messages that wait are dropped, and those that still arrive are ignored. */
+    drop(): void {
+        this.#isDropped = true;
+        this.#waiting = [];
+        this.#peer.resume();
+        this.#wake();
+    }
+
+    async *read(): AsyncGenerator<string | Uint8Array> {
         for (;;) {
-            const message = waiting.shift();
+            const message = this.#waiting.shift();
             if (message !== undefined) {
                 yield message;
-            } else if (peer.readyState !== peer.OPEN) {
+            } else if (this.#isDropped || this.#peer.readyState !== this.#peer.OPEN) {
                 return;
             } else {
                 const woken = new Promise<void>((resolve) => {
-                    wake = resolve;
+                    this.#wake = resolve;
                 });
-                peer.resume();
+                this.#peer.resume();
                 await woken;
             }
         }
-    };
+    }
 }
 
 /** Writes an answer by hand: there is no response object for an upgrade. */

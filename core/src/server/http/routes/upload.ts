@@ -31,7 +31,7 @@ export async function answerUpload(
     if ((!route.accepts.includes(type) && !route.accepts.includes('*/*')) || encoding !== 'identity') {
         throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: route.accepts.join(' or ') });
     }
-    const body = limited(request.payload as Readable, route.maxBytes);
+    const body = limited(request, call, route.maxBytes);
     try {
         const answer = await route.handler(
             Object.assign(call, {
@@ -54,8 +54,9 @@ export async function answerUpload(
     }
 }
 
-/** Passes bytes on until there are too many. */
-export function limited(source: Readable, maxBytes: number): Transform {
+/** The body of a request: passes bytes on until there are too many, or until the caller may not go on. */
+export function limited({ payload, raw }: Request, { signal }: HttpCall, maxBytes: number): Transform {
+    const source = payload as Readable;
     let seen = 0;
     const counter = new Transform({
         transform(chunk: Buffer, _encoding, done) {
@@ -65,5 +66,15 @@ export function limited(source: Readable, maxBytes: number): Transform {
     });
     source.on('error', (error) => counter.destroy(error)).pipe(counter);
     counter.on('error', () => source.unpipe(counter).resume());
+    const end = (): void => {
+        // The signal aborts also when the answer is over; what happened to the body then, the source says.
+        if (!raw.res.closed) {
+            counter.destroy(fail.TOKEN_REVOKED());
+        }
+    };
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) {
+        end();
+    }
     return counter;
 }

@@ -232,6 +232,19 @@ describe('ctx.spawn with a terminal', () => {
         await until(() => children().length === before.length);
     });
 
+    it('runs nothing of what was typed ahead once its signal has aborted, also in a shell that ignores a hang-up', async () => {
+        const ctx = await contextWith({ exec: ['bash'] });
+        const stop = new AbortController();
+        const screen = await shell(ctx, { signal: stop.signal });
+        await screen.ask('trap "" HUP TERM; echo deaf-$((40+2))', /deaf-42/);
+        await screen.type(`sleep 0.05; echo up-$((40+2)); sleep 0.2\ntouch ${ctx.dataDir}/late\n`);
+        await until(() => /up-42/.test(screen.text));
+        stop.abort();
+        await screen.child.exited;
+        await until(() => generation.held().every(({ kind }) => kind !== 'process'));
+        expect(existsSync(`${ctx.dataDir}/late`)).to.be.false();
+    });
+
     it('leaves nothing behind after a hundred terminals', { timeout: 120_000 }, async () => {
         const ctx = await contextWith({ exec: ['bash'] });
         const before = { files: openFiles().length, lines: lines().length, children: children().length };
