@@ -95,10 +95,7 @@ const LAYERS = [
     {
         name: 'core-services-supervisor',
         files: '^core/src/services/supervisor/',
-        may: [
-            'core/src/services/(supervisor/|port\\.ts$)',
-            'core/src/platform/((process-identity|descriptors)\\.ts$|control-group/)'
-        ],
+        may: ['core/src/services/(supervisor/|port\\.ts$)', 'core/src/platform/process/'],
         instead:
             'The supervisor is a process of its own that must stay small: it loads nothing of the SDK, and of the core only what it names here.'
     },

@@ -30,7 +30,7 @@ import { removePanelAddress, writePanelAddress } from './platform/address/panel.
 import { type Clock, systemClock } from './platform/clock.ts';
 import type { Config } from './platform/config.ts';
 import { type CoreHooks, type HookTiming, notifyLater } from './platform/hooks.ts';
-import type { Log } from './platform/log.ts';
+import type { Log } from './platform/log/log.ts';
 import { PluginLogs } from './plugins/manager/logs/plugin-logs.ts';
 import type { Plugins, PluginsOptions } from './plugins/manager/plugins.ts';
 import type { Lifecycle } from './plugins/manager/reconciler/lifecycle.ts';

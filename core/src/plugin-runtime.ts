@@ -15,8 +15,8 @@ export type { Call, Caller } from './platform/call.ts';
 export { type Database, openDatabase } from './platform/database/database.ts';
 export { fail } from './platform/errors.ts';
 export { createCoreHooks } from './platform/hooks.ts';
-export { createKeyring } from './platform/keyring.ts';
-export type { Logger } from './platform/log.ts';
+export { createKeyring } from './platform/keys/keyring.ts';
+export type { Logger } from './platform/log/log.ts';
 export { permissionsOf } from './plugins/manager/records/permissions.ts';
 export { allAddressesOf } from './plugins/runtime/api/hosts-service.ts';
 export { createLocalApi } from './plugins/runtime/api/local-api.ts';
@@ -33,9 +33,9 @@ export {
     type GuestSides,
     type PluginHost,
     type ReleaseReport
-} from './plugins/runtime/generation.ts';
+} from './plugins/runtime/generation/generation.ts';
 export { LentFolders } from './plugins/runtime/files/lent-folders.ts';
-export { createPluginHost } from './plugins/runtime/host.ts';
+export { createPluginHost } from './plugins/runtime/generation/host.ts';
 export { Network } from './plugins/runtime/network.ts';
 export type { Contracts } from './plugins/runtime/partners/contracts.ts';
 export type {

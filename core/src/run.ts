@@ -3,8 +3,8 @@ import { enableCompileCache, flushCompileCache } from 'node:module';
 
 import type { Panel } from './panel.ts';
 import type { Config } from './platform/config.ts';
-import { closeInherited } from './platform/descriptors.ts';
-import { createLog } from './platform/log.ts';
+import { createLog } from './platform/log/log.ts';
+import { closeInherited } from './platform/process/descriptors.ts';
 
 /** Runs the panel until a signal ends it; `SIGTERM` and `SIGINT` drain first. */
 export async function run(config: Config, { stopEngine }: { readonly stopEngine: boolean }): Promise<void> {

@@ -1,9 +1,9 @@
 /** What a plugin's module exports: its definition, and the contract that other plugins may call. */
 import type { EntityManager, EntitySchema } from '@mikro-orm/sqlite';
 
-import type { Context } from './context.ts';
+import type { Context } from './context/context.ts';
 import type { AnySchema, Value } from './joi.ts';
-import type { Actor, Awaitable } from './route.ts';
+import type { Actor, Awaitable } from './routes/route.ts';
 
 declare const contractType: unique symbol;
 

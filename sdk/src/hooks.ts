@@ -3,7 +3,7 @@
  * refuse, and a tap that fails refuses; **waterfall** hands a frozen value from tap to tap, and a tap that fails is skipped; **collect**
  * gives one outcome for each plugin, failed ones included. Secrets are masked in every payload.
  */
-import type { Awaitable } from './route.ts';
+import type { Awaitable } from './routes/route.ts';
 
 /** A hook that says what happened. */
 export interface Notify<P> {

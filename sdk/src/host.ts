@@ -46,4 +46,4 @@ export {
     type Sealer
 } from './boundary/schemas/settings.ts';
 export { faultsOf, validate, type Place } from './boundary/schemas/validation.ts';
-export { faultOfPropertyUi, faultOfRouteUi } from './ui.ts';
+export { faultOfPropertyUi, faultOfRouteUi } from './routes/ui.ts';

@@ -34,8 +34,8 @@ export type {
     TaskOptions,
     TaskRun,
     When
-} from './context.ts';
-export type { AccessLogOptions, AccessRecord } from './access-log.ts';
+} from './context/context.ts';
+export type { AccessLogOptions, AccessRecord } from './context/access-log.ts';
 export type {
     ApiAnswer,
     ApiCall,
@@ -48,10 +48,18 @@ export type {
     RouteFilter,
     RouteInfo,
     TaskProgress
-} from './catalogue.ts';
-export type { Child, ExecOptions, ExecResult, Exit, GroupLimits, SpawnOptions, Usage } from './process.ts';
-export type { MandateOptions, MandatesService } from './mandates.ts';
-export type { PanelListener, PanelRehearsal, PanelService } from './panel-service.ts';
+} from './context/catalogue.ts';
+export type {
+    Child,
+    ExecOptions,
+    ExecResult,
+    Exit,
+    GroupLimits,
+    SpawnOptions,
+    Usage
+} from './context/process.ts';
+export type { MandateOptions, MandatesService } from './context/mandates.ts';
+export type { PanelListener, PanelRehearsal, PanelService } from './context/panel-service.ts';
 export type {
     AppliedHost,
     Certificate,
@@ -62,8 +70,14 @@ export type {
     ProbeAnswer,
     ProbeOptions,
     EngineAccount
-} from './hosts-service.ts';
-export type { ServiceExit, ServiceInfo, ServiceLine, ServiceOptions, ServicesService } from './services.ts';
+} from './context/hosts-service.ts';
+export type {
+    ServiceExit,
+    ServiceInfo,
+    ServiceLine,
+    ServiceOptions,
+    ServicesService
+} from './context/services.ts';
 export { type BufferedEvent, EventBuffer } from './event-buffer.ts';
 export { KeyedMutex, Mutex } from './mutex.ts';
 export { errors } from './plugin-errors.ts';
@@ -106,8 +120,8 @@ export type {
     TypedJoi,
     Value
 } from './joi.ts';
-export { isReply, nextCursorHeader, reply } from './reply.ts';
-export type { Page, Reply, ReplyOptions, TaskView, TaskView as Task } from './reply.ts';
+export { isReply, nextCursorHeader, reply } from './routes/reply.ts';
+export type { Page, Reply, ReplyOptions, TaskView, TaskView as Task } from './routes/reply.ts';
 export type {
     Access,
     Actor,
@@ -141,6 +155,6 @@ export type {
     TicketAccess,
     Ticketed,
     UploadRoute
-} from './route.ts';
-export { taskSchema } from './task-schema.ts';
-export type { PropertyUi, RouteRole, RouteUi, Tone, Widget } from './ui.ts';
+} from './routes/route.ts';
+export { taskSchema } from './routes/task-schema.ts';
+export type { PropertyUi, RouteRole, RouteUi, Tone, Widget } from './routes/ui.ts';

@@ -4,7 +4,7 @@
  */
 import Joi from 'joi';
 
-import type { PropertyUi } from './ui.ts';
+import type { PropertyUi } from './routes/ui.ts';
 
 type Presence = 'optional' | 'required' | 'default' | 'forbidden';
 type Scalar = string | number | boolean | null;

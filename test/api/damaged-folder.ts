@@ -18,7 +18,7 @@ import Sqlite from 'better-sqlite3';
 import { openFoundation } from '../../core/src/composition/foundation.ts';
 import { systemClock } from '../../core/src/platform/clock.ts';
 import { readConfig } from '../../core/src/platform/config.ts';
-import { createLog } from '../../core/src/platform/log.ts';
+import { createLog } from '../../core/src/platform/log/log.ts';
 import { Client } from '../support/panel/client.ts';
 import { createPanelProcess, type PanelProcess } from '../support/panel/process.ts';
 import { startUpstream, type TestUpstream } from '../support/servers/upstream.ts';

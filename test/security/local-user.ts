@@ -18,7 +18,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { engineHome } from '../../core/src/engine/files/home.ts';
-import { prepareDataDir } from '../../core/src/platform/data-dir.ts';
+import { prepareDataDir } from '../../core/src/platform/data-dir/data-dir.ts';
 import { Client } from '../support/panel/client.ts';
 import { startPanel } from '../support/panel/panel.ts';
 

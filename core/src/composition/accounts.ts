@@ -7,7 +7,7 @@ import { Passwords } from '../features/users/passwords/passwords.ts';
 import { Permissions } from '../features/users/roles/permissions.ts';
 import { Roles } from '../features/users/roles/roles.ts';
 import { Users } from '../features/users/users.ts';
-import { completeStart } from '../platform/first-start.ts';
+import { completeStart } from '../platform/data-dir/first-start.ts';
 import { loginHooks } from '../platform/hooks.ts';
 import type { Gateway } from '../server/gateway/gateway.ts';
 import { findProtectedResource } from '../server/http/route.ts';

@@ -24,8 +24,8 @@ import type { Roles } from '../features/users/roles/roles.ts';
 import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
-import type { Keyring } from '../platform/keyring.ts';
-import type { Logger } from '../platform/log.ts';
+import type { Keyring } from '../platform/keys/keyring.ts';
+import type { Logger } from '../platform/log/log.ts';
 import type { Installer } from '../plugins/manager/install/installer.ts';
 import {
     PortablePlugins,

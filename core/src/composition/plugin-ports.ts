@@ -12,7 +12,7 @@ import type { Certificates } from '../features/certificates/service.ts';
 import { checkedBody } from '../features/hosts/input/unchecked.ts';
 import type { Hosts } from '../features/hosts/service.ts';
 import { contains, parseIp, parseRanges } from '../platform/address/ip.ts';
-import type { Logger } from '../platform/log.ts';
+import type { Logger } from '../platform/log/log.ts';
 import { forbids } from '../platform/outbound/addresses.ts';
 import { Outbound } from '../platform/outbound/client.ts';
 import type { CertificatesPort, HostsPort, NetworkPort, PanelPort } from '../plugins/runtime/ports.ts';

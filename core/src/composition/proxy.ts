@@ -35,7 +35,7 @@ import type { Settings } from '../features/settings/settings.ts';
 import type { Call } from '../platform/call.ts';
 import { fail } from '../platform/errors.ts';
 import { type CoreHooks, notifyLater } from '../platform/hooks.ts';
-import type { Logger } from '../platform/log.ts';
+import type { Logger } from '../platform/log/log.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The engine, and the features whose objects it serves. */

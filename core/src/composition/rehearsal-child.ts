@@ -11,9 +11,9 @@ import Sqlite from 'better-sqlite3';
 import { verifyAuditFile } from '../features/audit/chain/verify-file.ts';
 import { createPanel } from '../panel.ts';
 import { readConfig } from '../platform/config.ts';
-import { databaseName } from '../platform/data-dir.ts';
-import { createKeyring } from '../platform/keyring.ts';
-import { createLog } from '../platform/log.ts';
+import { databaseName } from '../platform/data-dir/data-dir.ts';
+import { createKeyring } from '../platform/keys/keyring.ts';
+import { createLog } from '../platform/log/log.ts';
 import type { RehearsalMessage } from './rehearsals.ts';
 
 process.umask(0o077);

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import { Mutex, type PanelRehearsal } from '@portico/sdk';
 
-import { databaseName } from '../platform/data-dir.ts';
+import { databaseName } from '../platform/data-dir/data-dir.ts';
 
 /** The answers of the process that boots the copy: `ready` when the panel takes requests, then what was found. */
 export type RehearsalMessage =

@@ -14,7 +14,7 @@ import { notificationEntities, notificationMigrations } from '../features/notifi
 import { settingsEntities, settingsMigrations } from '../features/settings/entities.ts';
 import { taskEntities, taskMigrations } from '../features/tasks/entities.ts';
 import { userEntities, userMigrations } from '../features/users/entities.ts';
-import { databaseName } from '../platform/data-dir.ts';
+import { databaseName } from '../platform/data-dir/data-dir.ts';
 import { type Database, openDatabase } from '../platform/database/database.ts';
 import { explainDamage, inspectDatabase } from '../platform/database/inspection.ts';
 import { keyCheckMigrations } from '../platform/keys/check.ts';

@@ -3,7 +3,7 @@ import type { Reply } from '@portico/sdk';
 import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
-import type { Logger } from '../platform/log.ts';
+import type { Logger } from '../platform/log/log.ts';
 import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } from './change.ts';
 import type { Difference } from './control/differences.ts';
 import type { EngineFolders } from './files/home.ts';

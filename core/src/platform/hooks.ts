@@ -1,7 +1,7 @@
 /** The core's own hooks, published once. Everything that a plugin may hang on is named here. */
 import { createHookHost, type HookHost, type Hooks, type Published } from '@portico/sdk';
 
-import type { Logger } from './log.ts';
+import type { Logger } from './log/log.ts';
 
 /** Every hook of the core. */
 export interface CoreHooks {

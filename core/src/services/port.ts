@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 
-import type { GroupLimits } from '../platform/control-group/control-group.ts';
+import type { GroupLimits } from '../platform/process/control-group/control-group.ts';
 
 /** When a service that ended is started again. `never`: only after a reboot; `once`: not even then. */
 export type RestartPolicy = 'always' | 'on-failure' | 'never' | 'once';

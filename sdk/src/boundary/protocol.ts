@@ -5,7 +5,7 @@
  */
 import type { Socket as NetSocket } from 'node:net';
 
-import type { AccessLogOptions, AccessRecord } from '../access-log.ts';
+import type { AccessLogOptions, AccessRecord } from '../context/access-log.ts';
 import type {
     ApiAnswer,
     ApiCall,
@@ -15,9 +15,16 @@ import type {
     RouteFilter,
     RouteInfo,
     TaskProgress
-} from '../catalogue.ts';
-import type { Db, Files, Health, Notification, PluginAuditEntry, TaskOptions, When } from '../context.ts';
-import type { Outcome, TapOrder } from '../hooks.ts';
+} from '../context/catalogue.ts';
+import type {
+    Db,
+    Files,
+    Health,
+    Notification,
+    PluginAuditEntry,
+    TaskOptions,
+    When
+} from '../context/context.ts';
 import type {
     AppliedHost,
     Certificate,
@@ -26,10 +33,12 @@ import type {
     ProbeAnswer,
     ProbeOptions,
     UpstreamState
-} from '../hosts-service.ts';
-import type { PanelListener, PanelRehearsal, RehearsalInput } from '../panel-service.ts';
-import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../process.ts';
-import type { TaskView } from '../reply.ts';
+} from '../context/hosts-service.ts';
+import type { PanelListener, PanelRehearsal, RehearsalInput } from '../context/panel-service.ts';
+import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../context/process.ts';
+import type { ServiceInfo, ServiceLine, ServiceOptions } from '../context/services.ts';
+import type { Outcome, TapOrder } from '../hooks.ts';
+import type { TaskView } from '../routes/reply.ts';
 import type {
     Actor,
     AuditDetail,
@@ -39,8 +48,7 @@ import type {
     PluginAccess,
     StreamEvent,
     Success
-} from '../route.ts';
-import type { ServiceInfo, ServiceLine, ServiceOptions } from '../services.ts';
+} from '../routes/route.ts';
 
 /** An actor as plain data; the host knows it by the handle beside it. */
 export interface PlainActor extends Omit<Actor, 'can'> {

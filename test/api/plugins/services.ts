@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { identify, isAlive } from '../../../core/src/platform/process-identity.ts';
+import { identify, isAlive } from '../../../core/src/platform/process/process-identity.ts';
 import { ServicesRig } from '../../support/machine/services.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugins/folder.ts';

@@ -12,8 +12,8 @@ import type { AuditFilter } from '../../../core/src/features/audit/search/search
 import { settingsEntities, settingsMigrations } from '../../../core/src/features/settings/entities.ts';
 import { systemClock } from '../../../core/src/platform/clock.ts';
 import { type Database, openDatabase } from '../../../core/src/platform/database/database.ts';
-import { createKeyring } from '../../../core/src/platform/keyring.ts';
-import { createLog } from '../../../core/src/platform/log.ts';
+import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
+import { createLog } from '../../../core/src/platform/log/log.ts';
 import type { AuditEntry } from '../../../core/src/server/http/ports.ts';
 import { number, type Report } from '../report.ts';
 

@@ -5,7 +5,7 @@ import { openStorage } from '../../../core/src/composition/storage.ts';
 import type { HostRow } from '../../../core/src/engine/change.ts';
 import type { Site } from '../../../core/src/engine/site.ts';
 import { DatabaseHostStore } from '../../../core/src/features/hosts/store.ts';
-import { createKeyring } from '../../../core/src/platform/keyring.ts';
+import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
 import { testSite } from '../../support/engine/site.ts';
 import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
 

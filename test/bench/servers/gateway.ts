@@ -1,7 +1,7 @@
 /** The panel's gateway and server factory alone, with the given number of routes, and the same route in a mounted server. */
 import { joi } from '@portico/sdk';
 
-import { createLog } from '../../../core/src/platform/log.ts';
+import { createLog } from '../../../core/src/platform/log/log.ts';
 import { createGateway } from '../../../core/src/server/gateway/gateway.ts';
 import { json, type Route } from '../../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../../core/src/server/http/server.ts';

@@ -10,7 +10,7 @@ import Sqlite from 'better-sqlite3';
 
 import { signConsoleToken } from '../../../core/src/features/auth/tokens/console-tokens.ts';
 import { readPanelAddress } from '../../../core/src/platform/address/panel.ts';
-import { createKeyring } from '../../../core/src/platform/keyring.ts';
+import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
 import {
     auditOf,
     contentOf,

@@ -8,7 +8,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { readConfig } from '../../../core/src/platform/config.ts';
-import { lockDataDir, prepareDataDir } from '../../../core/src/platform/data-dir.ts';
+import { lockDataDir, prepareDataDir } from '../../../core/src/platform/data-dir/data-dir.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -51,7 +51,7 @@ describe('lockDataDir', () => {
             const folder = mkdtempSync(join(tmpdir(), 'portico-lock-'));
             prepareDataDir(folder);
             expect(statSync(folder).mode & 0o777).to.equal(0o700);
-            const source = `import { lockDataDir } from ${JSON.stringify(new URL('../../../core/src/platform/data-dir.ts', import.meta.url).href)};
+            const source = `import { lockDataDir } from ${JSON.stringify(new URL('../../../core/src/platform/data-dir/data-dir.ts', import.meta.url).href)};
             globalThis.lock = lockDataDir(${JSON.stringify(folder)}); process.stdout.write(globalThis.lock === null ? 'no' : 'yes'); setInterval(() => undefined, 1000);`;
             const other = spawn(
                 process.execPath,

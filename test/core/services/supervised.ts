@@ -17,7 +17,11 @@ import { fileURLToPath } from 'node:url';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { identify, isAlive, type ProcessIdentity } from '../../../core/src/platform/process-identity.ts';
+import {
+    identify,
+    isAlive,
+    type ProcessIdentity
+} from '../../../core/src/platform/process/process-identity.ts';
 import { ServiceNotReloadable, ServiceUnknown, StorageFull } from '../../../core/src/services/port.ts';
 import type { SupervisedServices } from '../../../core/src/services/supervised.ts';
 import { OutputLog } from '../../../core/src/services/supervisor/output-log.ts';

@@ -7,7 +7,7 @@ import type { Remote } from '@portico/sdk';
 import { partnerProxy } from '@portico/sdk/host';
 
 import type { Caller } from '../../../core/src/platform/call.ts';
-import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
+import type { Generation } from '../../../core/src/plugins/runtime/generation/generation.ts';
 import database from '../../../extensions/database/src/index.ts';
 import type { Manifest } from '../../../registry/src/manifest.ts';
 import { type Asked, createPluginRig, type PluginRig } from '../../support/plugins/host.ts';

@@ -1,7 +1,7 @@
 /** Doubles of the HTTP factory's ports: a few fixed callers, and an audit log and idempotency keys in memory. For tests of the factory alone. */
 import type { Caller } from '../../../core/src/platform/call.ts';
 import { fail } from '../../../core/src/platform/errors.ts';
-import { createLog } from '../../../core/src/platform/log.ts';
+import { createLog } from '../../../core/src/platform/log/log.ts';
 import { requireAccess } from '../../../core/src/server/http/access.ts';
 import type { AuditEntry, HttpPorts, KeptReply } from '../../../core/src/server/http/ports.ts';
 

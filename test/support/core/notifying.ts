@@ -13,8 +13,8 @@ import {
 } from '../../../core/src/features/notifications/notifications.ts';
 import { systemClock } from '../../../core/src/platform/clock.ts';
 import { openDatabase } from '../../../core/src/platform/database/database.ts';
-import { createKeyring } from '../../../core/src/platform/keyring.ts';
-import { createLog } from '../../../core/src/platform/log.ts';
+import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
+import { createLog } from '../../../core/src/platform/log/log.ts';
 import { Outbound } from '../../../core/src/platform/outbound/client.ts';
 import { openStore, type Store } from './store.ts';
 

@@ -8,8 +8,8 @@ import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
 import type { Call, Caller } from '../../../core/src/platform/call.ts';
 import type { Clock } from '../../../core/src/platform/clock.ts';
 import { type Database, openDatabase } from '../../../core/src/platform/database/database.ts';
-import { createKeyring, type Keyring } from '../../../core/src/platform/keyring.ts';
-import { createLog, type Log } from '../../../core/src/platform/log.ts';
+import { createKeyring, type Keyring } from '../../../core/src/platform/keys/keyring.ts';
+import { createLog, type Log } from '../../../core/src/platform/log/log.ts';
 import type { AuditEntry } from '../../../core/src/server/http/ports.ts';
 
 export interface Store {

@@ -27,7 +27,7 @@ export function pluginPages(): readonly ApiPage[] {
     const sections = {
         manifest: manifestTable(),
         capabilities: capabilityTable(),
-        context: memberTable('context.ts', 'Context'),
+        context: memberTable('context/context.ts', 'Context'),
         hooks: hookTable(),
         failures: failureTable()
     };

@@ -1,7 +1,7 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { findHierarchies } from '../../../core/src/platform/control-group/hierarchy.ts';
+import { findHierarchies } from '../../../core/src/platform/process/control-group/hierarchy.ts';
 
 /** Why the tests cannot make control groups with limits on this machine; undefined where they can. */
 export function groupsMissing(): string | undefined {

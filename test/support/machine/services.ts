@@ -3,7 +3,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { identify, isAlive, type ProcessIdentity } from '../../../core/src/platform/process-identity.ts';
+import {
+    identify,
+    isAlive,
+    type ProcessIdentity
+} from '../../../core/src/platform/process/process-identity.ts';
 import type {
     ServiceCommand,
     ServiceLine,

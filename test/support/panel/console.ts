@@ -18,10 +18,10 @@ import { Roles } from '../../../core/src/features/users/roles/roles.ts';
 import { Users } from '../../../core/src/features/users/users.ts';
 import { systemClock } from '../../../core/src/platform/clock.ts';
 import { readConfig } from '../../../core/src/platform/config.ts';
-import { lockDataDir, prepareDataDir } from '../../../core/src/platform/data-dir.ts';
-import { createKeyring } from '../../../core/src/platform/keyring.ts';
+import { lockDataDir, prepareDataDir } from '../../../core/src/platform/data-dir/data-dir.ts';
+import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
 import { checkKeys } from '../../../core/src/platform/keys/check.ts';
-import { createLog } from '../../../core/src/platform/log.ts';
+import { createLog } from '../../../core/src/platform/log/log.ts';
 import { createInternalCall } from '../../../core/src/server/http/request/internal-call.ts';
 import { freePort } from '../ports.ts';
 

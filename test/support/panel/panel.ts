@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { createPanel, type Panel, type PanelOptions } from '../../../core/src/panel.ts';
 import { type Config, readConfig } from '../../../core/src/platform/config.ts';
-import { createLog } from '../../../core/src/platform/log.ts';
+import { createLog } from '../../../core/src/platform/log/log.ts';
 import { freePort } from '../ports.ts';
 import { Client, type Watch } from './client.ts';
 

@@ -16,15 +16,15 @@ import type { Clock } from '../../../core/src/platform/clock.ts';
 import { type Database, openDatabase } from '../../../core/src/platform/database/database.ts';
 import { fail } from '../../../core/src/platform/errors.ts';
 import { type CoreHooks, createCoreHooks } from '../../../core/src/platform/hooks.ts';
-import { createKeyring } from '../../../core/src/platform/keyring.ts';
+import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../../../core/src/plugins/runtime/entities.ts';
 import type {
     Capabilities,
     Generation,
     GenerationOptions,
     PluginHost
-} from '../../../core/src/plugins/runtime/generation.ts';
-import { createPluginHost } from '../../../core/src/plugins/runtime/host.ts';
+} from '../../../core/src/plugins/runtime/generation/generation.ts';
+import { createPluginHost } from '../../../core/src/plugins/runtime/generation/host.ts';
 import type { PluginHostPorts } from '../../../core/src/plugins/runtime/ports.ts';
 import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
 import { requireAccess, requireFresh } from '../../../core/src/server/http/access.ts';

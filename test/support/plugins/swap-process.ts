@@ -1,7 +1,7 @@
 /** A panel in a process of its own, with an engine in memory. It kills itself at the moment at which the swap of a plugin reaches a phase. */
 import { createPanel } from '../../../core/src/panel.ts';
 import { readConfig } from '../../../core/src/platform/config.ts';
-import { createLog } from '../../../core/src/platform/log.ts';
+import { createLog } from '../../../core/src/platform/log/log.ts';
 import { createFaultyEngine } from '../engine/faulty.ts';
 
 const [phase = ''] = process.argv.slice(2);

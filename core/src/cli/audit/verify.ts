@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Verification } from '../../features/audit/chain/verify.ts';
 import { verifyAuditFile } from '../../features/audit/chain/verify-file.ts';
 import type { Config } from '../../platform/config.ts';
-import { createKeyring } from '../../platform/keyring.ts';
+import { createKeyring } from '../../platform/keys/keyring.ts';
 import { type Command, jsonOption } from '../command/command.ts';
 import { explainFileError } from '../command/command-error.ts';
 import type { Output } from '../command/output.ts';

@@ -7,9 +7,9 @@ import Sqlite from 'better-sqlite3';
 
 import { verifyAuditFile } from '../../features/audit/chain/verify-file.ts';
 import type { Config } from '../../platform/config.ts';
-import { backupNoteName } from '../../platform/data-dir.ts';
-import { createKeyring, type Keyring } from '../../platform/keyring.ts';
+import { backupNoteName } from '../../platform/data-dir/data-dir.ts';
 import { faultOfKeys } from '../../platform/keys/check.ts';
+import { createKeyring, type Keyring } from '../../platform/keys/keyring.ts';
 import { type Check, fault, ok } from '../doctor/check.ts';
 import { checkDatabase } from '../doctor/database.ts';
 import { checkFolder, checkKeys } from '../doctor/machine.ts';

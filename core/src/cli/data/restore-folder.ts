@@ -4,7 +4,7 @@ import { cp, lchown, lstat, mkdir, open, readdir, rename, rm, statfs } from 'nod
 import { basename, dirname, join } from 'node:path';
 
 import type { Config } from '../../platform/config.ts';
-import { backupNoteName, databaseName, type DataLock, lockDataDir } from '../../platform/data-dir.ts';
+import { backupNoteName, databaseName, type DataLock, lockDataDir } from '../../platform/data-dir/data-dir.ts';
 import { sizeOf } from '../../plugins/manager/data/copy.ts';
 import { CommandError } from '../command/command-error.ts';
 import { checkDataFolder } from './check-folder.ts';

@@ -8,7 +8,7 @@ import { findBreak } from '../../features/audit/chain/find-break.ts';
 import { genesis, type Head, readHead } from '../../features/audit/chain/head.ts';
 import { auditKeys, type CheckpointRow } from '../../features/audit/chain/keys.ts';
 import type { Config } from '../../platform/config.ts';
-import { createKeyring } from '../../platform/keyring.ts';
+import { createKeyring } from '../../platform/keys/keyring.ts';
 import { explainFileError, systemCode } from '../command/command-error.ts';
 import { missingMigrations, strangeMigrations } from '../offline/migrations.ts';
 import { databasePath } from '../panel/data-folder.ts';

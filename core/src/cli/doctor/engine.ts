@@ -12,7 +12,7 @@ import { type EngineFeatures, engineFeatures } from '../../engine/render/feature
 import { parseEngineVersion } from '../../engine/render/version.ts';
 import { definitions } from '../../features/settings/definitions.ts';
 import type { Config } from '../../platform/config.ts';
-import { startOf } from '../../platform/process-identity.ts';
+import { startOf } from '../../platform/process/process-identity.ts';
 import { databasePath } from '../panel/data-folder.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 

@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 
 import { readPanelAddress } from '../../platform/address/panel.ts';
 import type { Config } from '../../platform/config.ts';
-import { lockDataDir } from '../../platform/data-dir.ts';
-import { createKeyring } from '../../platform/keyring.ts';
+import { lockDataDir } from '../../platform/data-dir/data-dir.ts';
+import { createKeyring } from '../../platform/keys/keyring.ts';
 import { askReadiness, Client, panelUrl } from '../panel/client.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 

@@ -11,7 +11,7 @@ import { PluginBootEntity } from '../../plugins/manager/records/entities.ts';
 import type { PluginRecord } from '../../plugins/manager/records/plugin.ts';
 import type { PluginView } from '../../plugins/manager/routes/schema.ts';
 import { passedOverView, viewOf } from '../../plugins/manager/routes/view.ts';
-import type { Capabilities } from '../../plugins/runtime/generation.ts';
+import type { Capabilities } from '../../plugins/runtime/generation/generation.ts';
 import type {
     InstallOrder,
     PluginAdmin,

@@ -8,7 +8,7 @@ import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
-import type { Keyring } from '../../platform/keyring.ts';
+import type { Keyring } from '../../platform/keys/keyring.ts';
 import { askedOf } from '../../plugins/manager/consent/capabilities.ts';
 import { PluginData } from '../../plugins/manager/data/data-folders.ts';
 import { npmSetting } from '../../plugins/manager/install/npm-setting.ts';

@@ -5,7 +5,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:ht
 import { signConsoleToken } from '../../features/auth/tokens/console-tokens.ts';
 import type { PanelAddress } from '../../platform/address/panel.ts';
 import { systemClock } from '../../platform/clock.ts';
-import type { Keyring } from '../../platform/keyring.ts';
+import type { Keyring } from '../../platform/keys/keyring.ts';
 import { CommandError, RequestRefused } from '../command/command-error.ts';
 import { toPlainText } from '../command/output.ts';
 

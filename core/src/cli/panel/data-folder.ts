@@ -3,7 +3,7 @@ import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 
-import { databaseName } from '../../platform/data-dir.ts';
+import { databaseName } from '../../platform/data-dir/data-dir.ts';
 import { CommandError } from '../command/command-error.ts';
 
 /** The path of the database in a data folder. */

@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { readPanelAddress } from '../../platform/address/panel.ts';
 import type { Config } from '../../platform/config.ts';
-import { type DataLock, lockDataDir } from '../../platform/data-dir.ts';
-import { createKeyring, type Keyring } from '../../platform/keyring.ts';
+import { type DataLock, lockDataDir } from '../../platform/data-dir/data-dir.ts';
+import { createKeyring, type Keyring } from '../../platform/keys/keyring.ts';
 import { CommandError, explainFileError } from '../command/command-error.ts';
 import type { Offline } from '../offline/offline.ts';
 import { askReadiness, Client, panelUrl } from './client.ts';

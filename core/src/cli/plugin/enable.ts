@@ -1,5 +1,5 @@
 /** `portico plugin enable`: enables a plugin, grants what it asks for, and ends its quarantine. */
-import type { Capabilities } from '../../plugins/runtime/generation.ts';
+import type { Capabilities } from '../../plugins/runtime/generation/generation.ts';
 import { type Command, type Input, jsonOption, type Option } from '../command/command.ts';
 import { usageError } from '../command/command-error.ts';
 import { toPlainText } from '../command/output.ts';

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 import type { AccessRecord } from '@portico/sdk';
 
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import { accessLogBytes } from '../render/compile/access-log.ts';
 import { LogCursor } from './cursor.ts';
 import type { Block } from './log-file.ts';

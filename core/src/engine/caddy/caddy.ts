@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { Mutex } from '@portico/sdk';
 
-import type { Logger } from '../../platform/log.ts';
 import { readLog } from '../../platform/log/file.ts';
-import { startOf } from '../../platform/process-identity.ts';
+import type { Logger } from '../../platform/log/log.ts';
+import { startOf } from '../../platform/process/process-identity.ts';
 import { adminConfig, type EngineFolders, engineHome, prepareHome } from '../files/home.ts';
 import {
     type EngineConfig,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { Logger } from '../../platform/log.ts';
-import { isAlive, type ProcessIdentity } from '../../platform/process-identity.ts';
+import type { Logger } from '../../platform/log/log.ts';
+import { isAlive, type ProcessIdentity } from '../../platform/process/process-identity.ts';
 import { checkSocket, type EngineFolders } from '../files/home.ts';
 import { EngineUnavailable, type EngineVersion } from '../port.ts';
 import { parseEngineVersion } from '../render/version.ts';

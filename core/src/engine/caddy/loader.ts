@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import type { EngineFolders } from '../files/home.ts';
 import { type EngineConfig, EngineRejected } from '../port.ts';
 import { type AdminRequest, requestWatched, type StallTiming } from './admin.ts';

@@ -12,7 +12,12 @@ import {
 } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { identify, isAlive, type ProcessIdentity, readProc } from '../../platform/process-identity.ts';
+import {
+    identify,
+    isAlive,
+    type ProcessIdentity,
+    readProc
+} from '../../platform/process/process-identity.ts';
 import { adminConfig, type EngineFolders, writeForEngine } from '../files/home.ts';
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { engineCommand, engineEnvironment } from './binary.ts';

@@ -1,5 +1,5 @@
 import { hashOf } from '../../platform/canonical-json.ts';
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import type { EngineDriver } from '../port.ts';
 import type { EngineState } from '../sync/engine-state.ts';
 

@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { engineStorageName } from '../../platform/data-dir.ts';
+import { engineStorageName } from '../../platform/data-dir/data-dir.ts';
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { adoptStorage } from './adopt-storage.ts';
 

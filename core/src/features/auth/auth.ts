@@ -5,7 +5,7 @@ import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import type { Keyring } from '../../platform/keyring.ts';
+import type { Keyring } from '../../platform/keys/keyring.ts';
 import type { Authenticator, Recorder } from '../../server/http/ports.ts';
 import { PanelAuthenticator } from './authenticator.ts';
 import { Challenges } from './login/challenge.ts';

@@ -10,7 +10,7 @@ import type { BackupEntry, BackupItem } from '@portico/sdk';
 import Sqlite from 'better-sqlite3';
 
 import type { Clock } from '../../platform/clock.ts';
-import { backupNoteName, databaseName, engineStorageName } from '../../platform/data-dir.ts';
+import { backupNoteName, databaseName, engineStorageName } from '../../platform/data-dir/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
 
 /** Copies, as the panel makes them everywhere. A copy is durable when the promise resolves; the target must not exist. */

@@ -11,7 +11,7 @@ import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import { requireVersion } from '../../platform/version.ts';
 import type { TaskView } from '../../server/http/answer/task-view.ts';
 import type { AcmeAccounts } from './acme/accounts.ts';

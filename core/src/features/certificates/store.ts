@@ -4,7 +4,7 @@ import type { SiteCertificate } from '../../engine/site.ts';
 import type { Database, Statement, Transaction } from '../../platform/database/database.ts';
 import { readRow } from '../../platform/database/rows.ts';
 import { fail } from '../../platform/errors.ts';
-import type { Keyring } from '../../platform/keyring.ts';
+import type { Keyring } from '../../platform/keys/keyring.ts';
 import type { ExternalAccount } from './acme/jws.ts';
 import { CertificateEntity, type CertificateRow } from './entities.ts';
 

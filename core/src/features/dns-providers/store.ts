@@ -1,7 +1,7 @@
 /** DNS providers in the database, as of the last commit. */
 import type { Database, Statement, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
-import type { Keyring } from '../../platform/keyring.ts';
+import type { Keyring } from '../../platform/keys/keyring.ts';
 import { DnsChallengeEntity, DnsProviderEntity, type DnsProviderRow } from './entities.ts';
 
 const label = 'dns-providers';

@@ -14,8 +14,8 @@ import type { Config } from '../../platform/config.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { readRow } from '../../platform/database/rows.ts';
 import { fail } from '../../platform/errors.ts';
-import type { Keyring } from '../../platform/keyring.ts';
-import type { Logger } from '../../platform/log.ts';
+import type { Keyring } from '../../platform/keys/keyring.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import { clientAddress } from './client-address.ts';
 import {
     definitionOf,

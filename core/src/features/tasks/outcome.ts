@@ -1,7 +1,7 @@
 /** How a task ended: its result, or the failure that callers see. */
 import { isFailure } from '@portico/sdk';
 
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import type { LiveTask, TaskError, TaskRow } from './task.ts';
 
 /** How the work of a task ended. */

@@ -8,7 +8,7 @@ import { type Call, type Caller, recordedActor } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import type { TaskView } from '../../server/http/answer/task-view.ts';
 import { followTask, replayTask } from './events.ts';
 import { type Ending, errorOf, rowOf } from './outcome.ts';

@@ -1,7 +1,7 @@
 /** The check of the database at a start, before anything is written to it. */
 import { statSync } from 'node:fs';
 
-import { restoreAdvice } from '../first-start.ts';
+import { restoreAdvice } from '../data-dir/first-start.ts';
 import { executedMigrations, type Readable } from './migrations.ts';
 
 /** A file of this size is checked whole: that takes some 3 ms for each MiB. */

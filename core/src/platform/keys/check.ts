@@ -3,7 +3,7 @@ import type { MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 import type { Database } from '../database/database.ts';
-import type { Keyring } from '../keyring.ts';
+import type { Keyring } from './keyring.ts';
 
 const label = 'key check';
 const known = 'portico';

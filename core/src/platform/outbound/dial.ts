@@ -8,7 +8,7 @@ import { networkInterfaces } from 'node:os';
 import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls';
 
 import { type Ip, parseIp, parseRanges, unmapped } from '../address/ip.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { forbids } from './addresses.ts';
 import { OutboundFailure } from './failure.ts';
 import type { Target } from './target.ts';

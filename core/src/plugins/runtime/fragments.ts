@@ -2,8 +2,8 @@
 import { isFailure, type Outcome } from '@portico/sdk';
 import { type GenerationDocument, type Guest, within } from '@portico/sdk/host';
 
-import type { Logger } from '../../platform/log.ts';
-import type { HealthReport } from './generation.ts';
+import type { Logger } from '../../platform/log/log.ts';
+import type { HealthReport } from './generation/generation.ts';
 
 /** The engine, as plugins add fragments to it. */
 export interface FragmentsPort {

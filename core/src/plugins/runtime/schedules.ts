@@ -6,7 +6,7 @@ import { Cron } from 'croner';
 
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 
 /** One run of a schedule. */
 export interface DueRun {

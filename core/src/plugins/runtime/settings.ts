@@ -2,8 +2,8 @@
 import { isFailure } from '@portico/sdk';
 import { type Guest, mergeSettings, openSettings, sealSettings } from '@portico/sdk/host';
 
-import type { Keyring } from '../../platform/keyring.ts';
-import { GenerationFault } from './generation.ts';
+import type { Keyring } from '../../platform/keys/keyring.ts';
+import { GenerationFault } from './generation/generation.ts';
 import { messageOf } from './messages.ts';
 
 type Values = Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import { liftTicket } from '../http/request/ticket.ts';
 import type { Route, RouteMethod } from '../http/route.ts';
 import { refuse } from '../http/routes/socket.ts';

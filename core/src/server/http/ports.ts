@@ -3,7 +3,7 @@ import type { AuditDetail } from '@portico/sdk';
 
 import type { Caller, RecordedActor } from '../../platform/call.ts';
 import type { Transaction } from '../../platform/database/database.ts';
-import type { Logger } from '../../platform/log.ts';
+import type { Logger } from '../../platform/log/log.ts';
 import type { Route } from './route.ts';
 
 /** Who is asking, and may they? Implemented by `auth/`. */

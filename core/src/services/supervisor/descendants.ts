@@ -1,7 +1,7 @@
 /** Finds processes of a service beside its program: what the program started and left behind. */
 import { readdirSync, readlinkSync } from 'node:fs';
 
-import { identify, type ProcessIdentity, readProc } from '../../platform/process-identity.ts';
+import { identify, type ProcessIdentity, readProc } from '../../platform/process/process-identity.ts';
 
 /** Name of the environment variable that marks each process of a service. */
 export const marker = 'PORTICO_SERVICE';

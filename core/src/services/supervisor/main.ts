@@ -1,7 +1,7 @@
 /** The supervisor's process. Its only argument is its folder. It outlives the panel, and the services outlive it. */
 import { mkdirSync } from 'node:fs';
 
-import { closeInherited } from '../../platform/descriptors.ts';
+import { closeInherited } from '../../platform/process/descriptors.ts';
 import { ControlServer } from './control.ts';
 import { Supervisor } from './supervisor.ts';
 

@@ -6,10 +6,10 @@ import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type ControlGroup, GroupUnavailable } from '../../platform/control-group/control-group.ts';
-import { ControlGroups } from '../../platform/control-group/control-groups.ts';
-import { findHierarchies, type Hierarchy } from '../../platform/control-group/hierarchy.ts';
-import { identify, isAlive, type ProcessIdentity } from '../../platform/process-identity.ts';
+import { type ControlGroup, GroupUnavailable } from '../../platform/process/control-group/control-group.ts';
+import { ControlGroups } from '../../platform/process/control-group/control-groups.ts';
+import { findHierarchies, type Hierarchy } from '../../platform/process/control-group/hierarchy.ts';
+import { identify, isAlive, type ProcessIdentity } from '../../platform/process/process-identity.ts';
 import type { ServiceCommand, ServiceExit } from '../port.ts';
 import { findDescendants, marker } from './descendants.ts';
 import type { OutputLog } from './output-log.ts';

@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import type { Hierarchy } from '../../platform/control-group/hierarchy.ts';
+import type { Hierarchy } from '../../platform/process/control-group/hierarchy.ts';
 import type { ServiceCommand, ServiceExit } from '../port.ts';
 
 /** What defines a service. */

@@ -1,5 +1,5 @@
 /** Actors in a plugin's guest runtime: plain objects whose handle is kept outside them, so that a copy of an actor is not accepted. */
-import type { Actor } from '../../route.ts';
+import type { Actor } from '../../routes/route.ts';
 import { boundaryErrors } from '../failures.ts';
 import type { Asker, PlainActor } from '../protocol.ts';
 

@@ -1,5 +1,5 @@
 /** The context that `setup` gets: registration, what crosses to the host, and what works in the plugin's own guest runtime. */
-import type { Context, HookRun, HookService } from '../../context.ts';
+import type { Context, HookRun, HookService } from '../../context/context.ts';
 import type { RemoteOptions } from '../../definition.ts';
 import type { HookName, Hooks, Outcome } from '../../hooks.ts';
 import { plainCopy } from '../plain.ts';

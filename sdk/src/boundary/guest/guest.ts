@@ -1,12 +1,12 @@
 /** One generation of a plugin in its guest runtime: answers the host's calls with the definition's code. */
 import type Joi from 'joi';
 
-import type { Context } from '../../context.ts';
+import type { Context } from '../../context/context.ts';
 import type { PluginDefinition } from '../../definition.ts';
 import { isFailure } from '../../errors.ts';
 import { joiSchemaOf } from '../../joi.ts';
 import { errors } from '../../plugin-errors.ts';
-import type { Bytes, Download, StreamEvent } from '../../route.ts';
+import type { Bytes, Download, StreamEvent } from '../../routes/route.ts';
 import { boundaryErrors, failureOf } from '../failures.ts';
 import { deepFreeze, plainCopy } from '../plain.ts';
 import type { ContractAnswer, Guest, HostApi, LocalApi, PlainRequest, Release } from '../protocol.ts';

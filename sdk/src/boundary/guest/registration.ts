@@ -1,9 +1,9 @@
 /** Collects what `setup` declares. The code stays here; the rest becomes the generation's document. */
-import type { Assets, Health } from '../../context.ts';
+import type { Assets, Health } from '../../context/context.ts';
 import type { TapOrder } from '../../hooks.ts';
 import { type AnySchema, joiSchemaOf } from '../../joi.ts';
-import type { Awaitable, Declared, EventSchemas, PluginAccess } from '../../route.ts';
-import { faultOfRouteUi } from '../../ui.ts';
+import type { Awaitable, Declared, EventSchemas, PluginAccess } from '../../routes/route.ts';
+import { faultOfRouteUi } from '../../routes/ui.ts';
 import { isFields } from '../plain.ts';
 import type { GenerationDocument, RouteDocument, SchemaDescription } from '../protocol.ts';
 

@@ -1,5 +1,5 @@
 /** One request as a plugin's handler sees it. Members that are seldom read are made on first use. */
-import type { Actor, AuditDetail } from '../../route.ts';
+import type { Actor, AuditDetail } from '../../routes/route.ts';
 import type { HostApi, PlainRequest } from '../protocol.ts';
 import type { GuestActors } from './actors.ts';
 

@@ -1,7 +1,7 @@
 /** Turns a handler's answer into JSON text, in the guest runtime that holds the answer. */
 import { type AnySchema, joiSchemaOf } from '../../joi.ts';
-import { isReply } from '../../reply.ts';
-import type { EventSchemas, StreamEvent } from '../../route.ts';
+import { isReply } from '../../routes/reply.ts';
+import type { EventSchemas, StreamEvent } from '../../routes/route.ts';
 import type { JsonAnswer, RouteDocument } from '../protocol.ts';
 
 /** What an answer is held against, in tests and development. */

@@ -1,7 +1,7 @@
 /** The work of a plugin's context: what the host does for the plugin, and what works in the plugin's own guest runtime. */
-import type { Context, Files, TaskRun } from '../../context.ts';
-import type { Actor } from '../../route.ts';
-import type { ServicesService } from '../../services.ts';
+import type { Context, Files, TaskRun } from '../../context/context.ts';
+import type { ServicesService } from '../../context/services.ts';
+import type { Actor } from '../../routes/route.ts';
 import { plainCopy } from '../plain.ts';
 import type { HostApi, PlainTaskRun } from '../protocol.ts';
 import type { GuestActors } from './actors.ts';

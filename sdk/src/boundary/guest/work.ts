@@ -1,5 +1,5 @@
 /** The state of one generation in its guest runtime, and the rules for when its context may be used. */
-import type { Actor } from '../../route.ts';
+import type { Actor } from '../../routes/route.ts';
 import { boundaryErrors } from '../failures.ts';
 import type { HostApi, LocalApi } from '../protocol.ts';
 import type { Scope } from '../scope.ts';

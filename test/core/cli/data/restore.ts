@@ -8,7 +8,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { lockDataDir } from '../../../../core/src/platform/data-dir.ts';
+import { lockDataDir } from '../../../../core/src/platform/data-dir/data-dir.ts';
 import { environmentOf, panelFolder, portico, removeFolder, shim } from '../../../support/panel/console.ts';
 import { hashesOf } from '../../../support/plugins/panel.ts';
 import { itUnless } from '../../../support/skip.ts';

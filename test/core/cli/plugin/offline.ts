@@ -18,7 +18,7 @@ import Sqlite from 'better-sqlite3';
 import { openStorage } from '../../../../core/src/composition/storage.ts';
 import { KeptPlugins } from '../../../../core/src/features/import-export/plugins/kept.ts';
 import { systemClock } from '../../../../core/src/platform/clock.ts';
-import { createKeyring } from '../../../../core/src/platform/keyring.ts';
+import { createKeyring } from '../../../../core/src/platform/keys/keyring.ts';
 import {
     auditOf,
     contentOf,

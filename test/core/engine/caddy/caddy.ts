@@ -22,7 +22,7 @@ import * as Lab from '@hapi/lab';
 
 import { engineHome, prepareHome } from '../../../../core/src/engine/files/home.ts';
 import { EngineRejected, EngineUnavailable } from '../../../../core/src/engine/port.ts';
-import { identify, isAlive } from '../../../../core/src/platform/process-identity.ts';
+import { identify, isAlive } from '../../../../core/src/platform/process/process-identity.ts';
 import { answerOf, createRealEngine, type RealEngine } from '../../../support/engine/real.ts';
 import { freePort } from '../../../support/ports.ts';
 import { itUnless } from '../../../support/skip.ts';

@@ -6,7 +6,7 @@ import * as Lab from '@hapi/lab';
 
 import { endProcess, findEngine } from '../../../../core/src/engine/caddy/process.ts';
 import { prepareHome } from '../../../../core/src/engine/files/home.ts';
-import { identify, isAlive } from '../../../../core/src/platform/process-identity.ts';
+import { identify, isAlive } from '../../../../core/src/platform/process/process-identity.ts';
 import { createRealEngine } from '../../../support/engine/real.ts';
 import { until } from '../../../support/until.ts';
 

@@ -16,7 +16,7 @@ const { describe, it } = lab;
 
 /** A process that logs a line of `bytes` for each message, and answers how many lines it has lost. */
 const source = `
-import { createLog } from ${JSON.stringify(new URL('../../../../core/src/platform/log.ts', import.meta.url).href)};
+import { createLog } from ${JSON.stringify(new URL('../../../../core/src/platform/log/log.ts', import.meta.url).href)};
 const log = createLog({ level: 'info' });
 process.on('message', (bytes) => {
     log.info('x'.repeat(bytes));

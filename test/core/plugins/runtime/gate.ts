@@ -2,7 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { contract, definePlugin, type PluginDefinition } from '@portico/sdk';
 
-import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
+import type { Generation } from '../../../../core/src/plugins/runtime/generation/generation.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../../support/plugins/host.ts';
 
 export const lab = Lab.script();

@@ -6,7 +6,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin } from '@portico/sdk';
 
-import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
+import type { Generation } from '../../../../core/src/plugins/runtime/generation/generation.ts';
 import { startPanel } from '../../../support/panel/panel.ts';
 import { createPluginRig, entriesOf, type PluginRig } from '../../../support/plugins/host.ts';
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { manifestSchema } from '@portico/registry';
 
 import { wordsOf } from '../../../plugins/manager/consent/words.ts';
-import type { Capabilities } from '../../../plugins/runtime/generation.ts';
+import type { Capabilities } from '../../../plugins/runtime/generation/generation.ts';
 import { usageError } from '../../command/command-error.ts';
 
 const schema = manifestSchema.extract('capabilities');

@@ -1,7 +1,7 @@
 /** Plugins of the running panel, through its API. */
 import type { Offer } from '@portico/registry';
 
-import type { Capabilities } from '../../../plugins/runtime/generation.ts';
+import type { Capabilities } from '../../../plugins/runtime/generation/generation.ts';
 import type { TaskView } from '../../../server/http/answer/task-view.ts';
 import { CommandError, RequestRefused } from '../../command/command-error.ts';
 import type { Client } from '../../panel/client.ts';

@@ -2,7 +2,7 @@
 import type { Offer } from '@portico/registry';
 
 import type { PluginView } from '../../../plugins/manager/routes/schema.ts';
-import type { Capabilities } from '../../../plugins/runtime/generation.ts';
+import type { Capabilities } from '../../../plugins/runtime/generation/generation.ts';
 
 /** What the person agrees to: everything that a plugin asks for, these capabilities, or (null) no more than before. */
 export type GrantChoice = 'all' | Capabilities | null;

@@ -1,6 +1,6 @@
 /** Decides where a command about plugins does its work, and explains refusals. */
 import type { Config } from '../../../platform/config.ts';
-import type { Capabilities } from '../../../plugins/runtime/generation.ts';
+import type { Capabilities } from '../../../plugins/runtime/generation/generation.ts';
 import { CommandError, RequestRefused } from '../../command/command-error.ts';
 import { withPanel } from '../../panel/with-panel.ts';
 import type { PluginAdmin } from './plugin-admin.ts';

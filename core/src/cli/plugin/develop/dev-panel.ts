@@ -11,7 +11,7 @@ import { Mutex } from '@portico/sdk';
 import { engineHome } from '../../../engine/files/home.ts';
 import { createPanel, type Panel } from '../../../panel.ts';
 import type { Config } from '../../../platform/config.ts';
-import { createLog } from '../../../platform/log.ts';
+import { createLog } from '../../../platform/log/log.ts';
 import { CommandError } from '../../command/command-error.ts';
 import type { Output } from '../../command/output.ts';
 import { tokenCreate } from '../../token/create.ts';

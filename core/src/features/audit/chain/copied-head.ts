@@ -1,7 +1,7 @@
 /** The head file beside a copy of the database. The copy is newer than the head that was read before it was made. */
 import Sqlite from 'better-sqlite3';
 
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { genesis, type Head, openHead, readHead } from './head.ts';
 import { auditKeys } from './keys.ts';
 

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 
 import { canonicalize } from '../../../platform/canonical-json.ts';
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 
 /** The keys of the audit log: for hashes of entries, signatures of checkpoints and the head file. */
 export interface AuditKeys {

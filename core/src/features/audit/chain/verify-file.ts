@@ -1,7 +1,7 @@
 /** Verifies the audit log in a database file, without changing it and whether or not the panel runs. */
 import Sqlite from 'better-sqlite3';
 
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { readHead } from './head.ts';
 import { auditKeys } from './keys.ts';
 import { type Verification, verifyChain } from './verify.ts';

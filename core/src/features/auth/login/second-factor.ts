@@ -7,7 +7,7 @@ import { renderSVG } from 'uqr';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { RecoveryCodeEntity, SecondFactorEntity } from '../entities.ts';
 
 /** What an authenticator app is set up with. */

@@ -9,7 +9,7 @@ import { parseIp, unmapped } from '../../../platform/address/ip.ts';
 import type { Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { systemCaller } from '../../../server/http/request/internal-call.ts';
 import { TokenSigner } from './jwt.ts';
 

@@ -1,5 +1,5 @@
 /** The secret that the tokens are signed with: made at the first start, or given and then strong. */
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 
 const leastBytes = 32;
 const leastDifferent = 8;

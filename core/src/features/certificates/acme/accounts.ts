@@ -1,8 +1,8 @@
 /** The panel's accounts at CAs: one key for each directory, address and binding, sealed. */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
-import type { Keyring } from '../../../platform/keyring.ts';
 import { newAccountKey } from '../../../platform/keys/acme.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { AcmeAccountEntity } from '../entities.ts';
 
 const label = 'acme-accounts';

@@ -4,7 +4,7 @@ import { isFailure } from '@portico/sdk';
 import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import type { CertificateRow } from '../entities.ts';
 import type { CertificateEvents } from '../ports.ts';
 import type { DatabaseCertificateStore } from '../store.ts';

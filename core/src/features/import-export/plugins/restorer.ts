@@ -9,7 +9,7 @@ import type { Notification } from '@portico/sdk';
 import type { ImportMode } from '../../../engine/section.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import { PluginRestoreEntity } from '../entities.ts';
 import type { PluginHooks, Recorder } from '../ports.ts';
 import { type Contribution, judgeRestore } from './contributions.ts';

@@ -7,7 +7,7 @@ import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { requireVersion } from '../../../platform/version.ts';
 import type { EmailFields } from '../delivery/email.ts';
 import type { WebhookFields } from '../delivery/webhook.ts';

@@ -7,7 +7,7 @@ import type { Entry, Ground, Incoming, Reading, Section } from '../../../engine/
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { faultsOf } from '../../../platform/validation.ts';
 import type { ChannelRow } from '../entities.ts';
 import { channelUpdate } from '../schema.ts';

@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import type { ChannelStore } from '../channels/store.ts';
 import type { ChannelRow, DeliveryRow } from '../entities.ts';
 import type { Message } from './message.ts';

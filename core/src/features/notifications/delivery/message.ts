@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import type { Notification } from '@portico/sdk';
 
-import { maskKeys } from '../../../platform/log.ts';
+import { maskKeys } from '../../../platform/log/log.ts';
 
 /** How serious a notification is. */
 export type Severity = Notification['severity'];

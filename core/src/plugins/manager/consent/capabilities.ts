@@ -2,7 +2,7 @@
 import type { Manifest } from '@portico/registry';
 import { coversProgram } from '@portico/sdk/host';
 
-import type { Capabilities } from '../../runtime/generation.ts';
+import type { Capabilities } from '../../runtime/generation/generation.ts';
 
 const lists = [
     'exec',

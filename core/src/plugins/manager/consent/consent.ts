@@ -1,7 +1,7 @@
 /** Checks that an admin may grant capabilities to a plugin. */
 import type { Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
-import type { Capabilities } from '../../runtime/generation.ts';
+import type { Capabilities } from '../../runtime/generation/generation.ts';
 
 /**
  * Refuses grants that the actor could not use in person. An API token cannot grant anything.

@@ -1,7 +1,7 @@
 /** Capabilities in the words of the manifest's schema, for the admin who is asked for them. */
 import { manifestSchema } from '@portico/registry';
 
-import type { Capabilities } from '../../runtime/generation.ts';
+import type { Capabilities } from '../../runtime/generation/generation.ts';
 
 /** One capability in words. */
 export interface CapabilityWords {

@@ -3,7 +3,7 @@ import type { LockEntry, PluginPackage, Registry } from '@portico/registry';
 
 import { fail } from '../../../platform/errors.ts';
 import type { AuditEntry } from '../../../server/http/ports.ts';
-import type { Capabilities } from '../../runtime/generation.ts';
+import type { Capabilities } from '../../runtime/generation/generation.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import type { PluginData } from '../data/data-folders.ts';
 import type { Decision, PluginRecord, Runtime } from '../records/plugin.ts';

@@ -4,7 +4,7 @@ import type { InstallSource, LockEntry } from '@portico/registry';
 import type { TaskStart } from '../../../features/tasks/tasks.ts';
 import type { TaskView } from '../../../server/http/answer/task-view.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
-import type { Capabilities } from '../../runtime/generation.ts';
+import type { Capabilities } from '../../runtime/generation/generation.ts';
 import type { RecordedServices } from '../records/services.ts';
 import type { MovedSettings } from '../settings/moved-settings.ts';
 import type { PluginSettings } from '../settings/plugin-settings.ts';

@@ -4,7 +4,7 @@ import { type Reply, reply } from '@portico/sdk';
 import type { Call } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
 import { requireVersion } from '../../../platform/version.ts';
-import type { ReleaseReport } from '../../runtime/generation.ts';
+import type { ReleaseReport } from '../../runtime/generation/generation.ts';
 import type { PluginRecord, Runtime } from '../records/plugin.ts';
 import type { InstallerPorts } from './ports.ts';
 

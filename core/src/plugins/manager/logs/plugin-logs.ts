@@ -1,5 +1,5 @@
 /** The last lines that the panel's log has of each plugin: what the plugin says itself, and what the panel says of it. In memory; the log itself has all of them. */
-import type { Log } from '../../../platform/log.ts';
+import type { Log } from '../../../platform/log/log.ts';
 
 /** How serious a line is, the least first. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;

@@ -1,5 +1,5 @@
 /** Removes from the engine what a plugin added to it, when an admin disables the plugin. */
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import type { FragmentsPort } from '../../runtime/fragments.ts';
 
 /** Makes the function that does it; it resolves with sentences for the admin. Never rejects: the plugin stays disabled when the engine cannot be changed. */

@@ -1,7 +1,7 @@
 /** The health of plugins: asked for in the background once a minute, and at once when an admin looks at one plugin. */
 import type { Clock } from '../../../platform/clock.ts';
-import type { Logger } from '../../../platform/log.ts';
-import type { HealthReport } from '../../runtime/generation.ts';
+import type { Logger } from '../../../platform/log/log.ts';
+import type { HealthReport } from '../../runtime/generation/generation.ts';
 import type { PluginHostPorts } from '../../runtime/ports.ts';
 import type { Runtime } from '../records/plugin.ts';
 import type { Lifecycle } from './lifecycle.ts';

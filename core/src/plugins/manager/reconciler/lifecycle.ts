@@ -8,14 +8,14 @@ import { KeyedMutex } from '@portico/sdk';
 
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import type {
     Generation,
     GenerationOptions,
     GenerationTiming,
     PluginHost,
     ReleaseReport
-} from '../../runtime/generation.ts';
+} from '../../runtime/generation/generation.ts';
 import type { ErrorOwner } from '../../runtime/isolation/error-owner.ts';
 import { bindsSetup } from '../consent/capabilities.ts';
 import type { DataFolders, PluginFailure, PluginRecord, PluginState, Runtime } from '../records/plugin.ts';

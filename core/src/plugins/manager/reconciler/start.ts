@@ -11,7 +11,7 @@ import {
     type GenerationOptions,
     type GenerationTiming,
     type PluginHost
-} from '../../runtime/generation.ts';
+} from '../../runtime/generation/generation.ts';
 import type { Confine } from '../../runtime/isolation/error-owner.ts';
 import type { PluginFailure, PluginRecord, PluginState, Runtime } from '../records/plugin.ts';
 

@@ -1,6 +1,6 @@
 /** Changes the state of a plugin, and says so: here is what happens when a plugin fails, for example because it throws at its start. */
 import type { Clock } from '../../../platform/clock.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import type { PluginFailure, PluginRecord, PluginState, Runtime } from '../records/plugin.ts';
 import type { Records } from '../records/records.ts';
 import { countFailure } from './quarantine.ts';

@@ -1,5 +1,5 @@
 /** Keeps the role catalogue in step with the permissions that known plugins declare. */
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import { type DeclaredPermission, permissionsOf } from './permissions.ts';
 import type { PluginRecord } from './plugin.ts';
 

@@ -2,7 +2,12 @@
 import type { Found, PluginPackage } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
-import type { Capabilities, Generation, HealthReport, ReleaseReport } from '../../runtime/generation.ts';
+import type {
+    Capabilities,
+    Generation,
+    HealthReport,
+    ReleaseReport
+} from '../../runtime/generation/generation.ts';
 
 /** The last stage of its start that a plugin passed, or why it does not run. */
 export type PluginState =

@@ -3,7 +3,7 @@ import { manifestSchema } from '@portico/registry';
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
 
-import type { Capabilities } from '../../runtime/generation.ts';
+import type { Capabilities } from '../../runtime/generation/generation.ts';
 import { released, service, versions } from './detail.ts';
 
 // `joi` of the SDK types only what plugins may use; `extract` belongs to joi itself.

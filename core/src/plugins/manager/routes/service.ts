@@ -10,7 +10,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
 import { requireVersion } from '../../../platform/version.ts';
-import { settingsSchemaOf } from '../../runtime/declared.ts';
+import { settingsSchemaOf } from '../../runtime/generation/declared.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import { requireAuthority } from '../consent/consent.ts';
 import type { PluginHealth } from '../reconciler/health.ts';

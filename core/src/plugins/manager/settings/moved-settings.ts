@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { labelOf } from '@portico/sdk/host';
 
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 type Place = readonly string[];

@@ -11,7 +11,7 @@ import {
     sealSettings
 } from '@portico/sdk/host';
 
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { joinMoved, type MovedSettings, sealMoved } from './moved-settings.ts';
 
 type Values = Readonly<Record<string, unknown>>;

@@ -3,8 +3,8 @@ import { isFailure } from '@portico/sdk';
 
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';
-import type { Keyring } from '../../../platform/keyring.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import type { Lifecycle } from '../reconciler/lifecycle.ts';
 import type { PluginRecord, Runtime } from '../records/plugin.ts';

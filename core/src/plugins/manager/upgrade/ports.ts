@@ -4,7 +4,7 @@ import type { PluginDefinition } from '@portico/sdk';
 
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import type { Parking } from '../../../server/gateway/gateway.ts';
 import type { PluginData } from '../data/data-folders.ts';
 import type { Lifecycle } from '../reconciler/lifecycle.ts';

@@ -1,6 +1,6 @@
 /** Tries other code of a plugin on a copy of its data, while the present code goes on. */
 import { fail } from '../../../platform/errors.ts';
-import { GenerationFault, type HealthReport } from '../../runtime/generation.ts';
+import { GenerationFault, type HealthReport } from '../../runtime/generation/generation.ts';
 import type { Runtime } from '../records/plugin.ts';
 import type { NextCode, SwapPorts } from './ports.ts';
 

@@ -7,7 +7,7 @@ import type { Found, PluginPackage } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
 import { fail } from '../../../platform/errors.ts';
-import { type Generation, GenerationFault } from '../../runtime/generation.ts';
+import { type Generation, GenerationFault } from '../../runtime/generation/generation.ts';
 import type { NextData } from '../data/next-data.ts';
 import type { Decision, Runtime } from '../records/plugin.ts';
 import { finishCommit } from './activate.ts';

@@ -3,7 +3,7 @@ import { type AccessRecord, errors } from '@portico/sdk';
 import type { Grants } from '@portico/sdk/host';
 
 import type { Clock } from '../../../platform/clock.ts';
-import type { HealthReport } from '../generation.ts';
+import type { HealthReport } from '../generation/generation.ts';
 import type { AccessLogPort } from '../ports.ts';
 
 /** What the access log of one generation works with. */

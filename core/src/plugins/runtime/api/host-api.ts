@@ -14,10 +14,10 @@ import {
 } from '@portico/sdk/host';
 
 import { recordedActor } from '../../../platform/call.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import { GrantedRoot } from '../files/granted-root.ts';
+import { checkLent, type Reach } from '../files/lent.ts';
 import { fragmentHook } from '../fragments.ts';
-import { checkLent, type Reach } from '../lent.ts';
 import type { Contracts } from '../partners/contracts.ts';
 import type { PluginServices } from '../programs/services.ts';
 import type { PluginTickets } from '../routes/tickets.ts';

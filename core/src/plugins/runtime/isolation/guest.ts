@@ -2,7 +2,7 @@
 import type { LeakDetector } from '@portico/registry';
 import { createGuest, type Guest } from '@portico/sdk/host';
 
-import type { GuestRuntime, GuestSides } from '../generation.ts';
+import type { GuestRuntime, GuestSides } from '../generation/generation.ts';
 import { confinedGuest } from './confined.ts';
 import type { Confine } from './error-owner.ts';
 

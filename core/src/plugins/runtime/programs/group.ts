@@ -1,8 +1,11 @@
 /** The control group of a program: who refuses it, and how a program waits until it is in it. */
 import { createFailure, type GroupLimits } from '@portico/sdk';
 
-import { type ControlGroup, GroupUnavailable } from '../../../platform/control-group/control-group.ts';
-import type { ControlGroups } from '../../../platform/control-group/control-groups.ts';
+import {
+    type ControlGroup,
+    GroupUnavailable
+} from '../../../platform/process/control-group/control-group.ts';
+import type { ControlGroups } from '../../../platform/process/control-group/control-groups.ts';
 import type { Command } from './options.ts';
 
 /** The descriptor on which a program waits until it is in its group. */

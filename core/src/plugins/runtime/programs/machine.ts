@@ -7,8 +7,8 @@ import { Readable, type Writable } from 'node:stream';
 import { errors, type Exit, type SpawnOptions, type Usage } from '@portico/sdk';
 import { boundaryErrors } from '@portico/sdk/host';
 
-import type { ControlGroup } from '../../../platform/control-group/control-group.ts';
-import { ControlGroups } from '../../../platform/control-group/control-groups.ts';
+import type { ControlGroup } from '../../../platform/process/control-group/control-group.ts';
+import { ControlGroups } from '../../../platform/process/control-group/control-groups.ts';
 import { makeGroup, waiting, waitingOn } from './group.ts';
 import { isolated } from './isolation.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';

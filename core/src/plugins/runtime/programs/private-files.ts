@@ -3,7 +3,7 @@ import { chmod, lstat, mkdtemp, open, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { identify } from '../../../platform/process-identity.ts';
+import { identify } from '../../../platform/process/process-identity.ts';
 import type { MachineAccount } from './machine-accounts.ts';
 
 /** Folders that end with a process: with its pid and the time of its start. */

@@ -5,7 +5,7 @@ import { constants } from 'node:os';
 import { errors, isFailure, type ServiceInfo, type ServiceLine, type ServiceOptions } from '@portico/sdk';
 import { boundaryErrors, type Grants } from '@portico/sdk/host';
 
-import { ControlGroups } from '../../../platform/control-group/control-groups.ts';
+import { ControlGroups } from '../../../platform/process/control-group/control-groups.ts';
 import {
     type ServiceCommand,
     serviceName,
@@ -16,7 +16,7 @@ import {
     ServiceUnknown,
     StorageFull
 } from '../../../services/port.ts';
-import type { HealthReport } from '../generation.ts';
+import type { HealthReport } from '../generation/generation.ts';
 import { makeGroup } from './group.ts';
 import { accountOf } from './machine.ts';
 import { checkProgram, withAttributes } from './options.ts';

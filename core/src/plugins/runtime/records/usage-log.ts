@@ -3,9 +3,9 @@
  * are counted and written once a minute, so that a busy plugin does not flood the log.
  */
 import type { Clock } from '../../../platform/clock.ts';
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import type { AuditEntry, Recorder } from '../../../server/http/ports.ts';
-import type { Deprecation, Refusal } from '../generation.ts';
+import type { Deprecation, Refusal } from '../generation/generation.ts';
 
 /** What the usage log of one plugin needs. */
 export interface UsageLogOptions {

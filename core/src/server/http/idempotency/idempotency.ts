@@ -9,7 +9,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
 import { Writer } from '../../../platform/database/writer.ts';
 import { fail } from '../../../platform/errors.ts';
-import type { Keyring } from '../../../platform/keyring.ts';
+import type { Keyring } from '../../../platform/keys/keyring.ts';
 import type { Idempotency, KeptReply } from '../ports.ts';
 
 /** What the store of idempotency keys is built from. */

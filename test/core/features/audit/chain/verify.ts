@@ -8,7 +8,7 @@ import Sqlite from 'better-sqlite3';
 import { Audit } from '../../../../../core/src/features/audit/audit.ts';
 import { verifyAuditFile } from '../../../../../core/src/features/audit/chain/verify-file.ts';
 import { auditEntities, auditMigrations } from '../../../../../core/src/features/audit/entities.ts';
-import { createKeyring } from '../../../../../core/src/platform/keyring.ts';
+import { createKeyring } from '../../../../../core/src/platform/keys/keyring.ts';
 import { entryOf, type HandClock, handClock, openStore, type Store } from '../../../../support/core/store.ts';
 
 export const lab = Lab.script();

@@ -9,7 +9,7 @@ import {
     type DocumentSource,
     readClientDocument
 } from '../../../../../core/src/features/auth/oauth/client-document.ts';
-import { createLog } from '../../../../../core/src/platform/log.ts';
+import { createLog } from '../../../../../core/src/platform/log/log.ts';
 import { Outbound } from '../../../../../core/src/platform/outbound/client.ts';
 import { selfSigned } from '../../../../support/servers/self-signed.ts';
 

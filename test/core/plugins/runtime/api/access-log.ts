@@ -2,7 +2,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type AccessRecord, type Context, definePlugin, type FailureError } from '@portico/sdk';
 
-import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
+import type {
+    Capabilities,
+    Generation
+} from '../../../../../core/src/plugins/runtime/generation/generation.ts';
 import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();

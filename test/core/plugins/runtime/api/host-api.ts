@@ -9,7 +9,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, type FailureError } from '@portico/sdk';
 
-import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
+import type {
+    Capabilities,
+    Generation
+} from '../../../../../core/src/plugins/runtime/generation/generation.ts';
 import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
 import { until } from '../../../../support/until.ts';

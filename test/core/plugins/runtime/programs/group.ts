@@ -5,10 +5,13 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Child, type Context, definePlugin, isFailure } from '@portico/sdk';
 
-import { ControlGroup } from '../../../../../core/src/platform/control-group/control-group.ts';
-import { ControlGroups } from '../../../../../core/src/platform/control-group/control-groups.ts';
-import { findHierarchies } from '../../../../../core/src/platform/control-group/hierarchy.ts';
-import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
+import { ControlGroup } from '../../../../../core/src/platform/process/control-group/control-group.ts';
+import { ControlGroups } from '../../../../../core/src/platform/process/control-group/control-groups.ts';
+import { findHierarchies } from '../../../../../core/src/platform/process/control-group/hierarchy.ts';
+import type {
+    Capabilities,
+    Generation
+} from '../../../../../core/src/plugins/runtime/generation/generation.ts';
 import { MachinePrograms } from '../../../../../core/src/plugins/runtime/programs/machine.ts';
 import { systemAlarm } from '../../../../../core/src/plugins/runtime/schedules.ts';
 import { groupsMissing } from '../../../../support/machine/control-groups.ts';

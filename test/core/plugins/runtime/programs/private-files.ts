@@ -18,7 +18,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, type SpawnOptions } from '@portico/sdk';
 
-import type { Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
+import type { Generation } from '../../../../../core/src/plugins/runtime/generation/generation.ts';
 import { MachinePrograms } from '../../../../../core/src/plugins/runtime/programs/machine.ts';
 import { PrivateFiles } from '../../../../../core/src/plugins/runtime/programs/private-files.ts';
 import { systemAlarm } from '../../../../../core/src/plugins/runtime/schedules.ts';

@@ -2,8 +2,11 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, isFailure } from '@portico/sdk';
 
-import { identify, isAlive } from '../../../../../core/src/platform/process-identity.ts';
-import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
+import { identify, isAlive } from '../../../../../core/src/platform/process/process-identity.ts';
+import type {
+    Capabilities,
+    Generation
+} from '../../../../../core/src/plugins/runtime/generation/generation.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../../../support/plugins/host.ts';
 import { until } from '../../../../support/until.ts';
 

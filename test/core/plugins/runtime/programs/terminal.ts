@@ -5,7 +5,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Child, type Context, definePlugin, type SpawnOptions } from '@portico/sdk';
 
-import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
+import type {
+    Capabilities,
+    Generation
+} from '../../../../../core/src/plugins/runtime/generation/generation.ts';
 import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 import { itUnless } from '../../../../support/skip.ts';
 import { until } from '../../../../support/until.ts';

@@ -2,12 +2,12 @@
 import type { LeakDetector } from '@portico/registry';
 import { type Guest, type Release, type Scope, within } from '@portico/sdk/host';
 
-import type { Logger } from '../../platform/log.ts';
-import type { Handles } from './api/handles.ts';
+import type { Logger } from '../../../platform/log/log.ts';
+import type { Handles } from '../api/handles.ts';
+import { messageOf } from '../messages.ts';
+import type { UsageLog } from '../records/usage-log.ts';
+import type { Schedules } from '../schedules.ts';
 import type { ReleaseReport } from './generation.ts';
-import { messageOf } from './messages.ts';
-import type { UsageLog } from './records/usage-log.ts';
-import type { Schedules } from './schedules.ts';
 
 /** What ends with a generation. */
 export interface GenerationParts {

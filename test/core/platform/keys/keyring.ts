@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createKeyring } from '../../../core/src/platform/keyring.ts';
+import { createKeyring } from '../../../../core/src/platform/keys/keyring.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -3,9 +3,9 @@ import type { LeakDetector } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 import type { GenerationDocument, Guest } from '@portico/sdk/host';
 
-import { openPluginDatabase, type PluginDatabase } from './database.ts';
+import { openPluginDatabase, type PluginDatabase } from '../database.ts';
+import { messageOf } from '../messages.ts';
 import { GenerationFault } from './generation.ts';
-import { messageOf } from './messages.ts';
 
 /** Opens the plugin's database and migrates it. @throws GenerationFault MIGRATION_FAILED */
 export async function openMigrated(

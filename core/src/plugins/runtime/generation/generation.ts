@@ -10,9 +10,9 @@ import type {
     Release
 } from '@portico/sdk/host';
 
-import type { HttpServer } from '../../server/http/server.ts';
-import type { Confine } from './isolation/error-owner.ts';
-import type { Contracts } from './partners/contracts.ts';
+import type { HttpServer } from '../../../server/http/server.ts';
+import type { Confine } from '../isolation/error-owner.ts';
+import type { Contracts } from '../partners/contracts.ts';
 
 /** The capabilities of a manifest, or the granted part of them. */
 export type Capabilities = NonNullable<Manifest['capabilities']>;

@@ -1,7 +1,7 @@
 /** Structured logs: one JSON object a line. What must not be read there is masked by its key and, where a value is known to be secret, by the value. */
 import { type Logger as Pino, pino } from 'pino';
 
-import { LogOutput } from './log/output.ts';
+import { LogOutput } from './output.ts';
 
 /** Writes log entries of one part of the panel. */
 export interface Logger {

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { identify, isAlive, startOf } from '../../../core/src/platform/process-identity.ts';
-import { until } from '../../support/until.ts';
+import { identify, isAlive, startOf } from '../../../../core/src/platform/process/process-identity.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;

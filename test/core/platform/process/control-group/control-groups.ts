@@ -18,11 +18,14 @@ import * as Lab from '@hapi/lab';
 import {
     type ControlGroup,
     GroupUnavailable
-} from '../../../../core/src/platform/control-group/control-group.ts';
-import { ControlGroups } from '../../../../core/src/platform/control-group/control-groups.ts';
-import { findHierarchies, type Hierarchy } from '../../../../core/src/platform/control-group/hierarchy.ts';
-import { groupsMissing } from '../../../support/machine/control-groups.ts';
-import { itUnless } from '../../../support/skip.ts';
+} from '../../../../../core/src/platform/process/control-group/control-group.ts';
+import { ControlGroups } from '../../../../../core/src/platform/process/control-group/control-groups.ts';
+import {
+    findHierarchies,
+    type Hierarchy
+} from '../../../../../core/src/platform/process/control-group/hierarchy.ts';
+import { groupsMissing } from '../../../../support/machine/control-groups.ts';
+import { itUnless } from '../../../../support/skip.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -6,7 +6,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type BackupItem, type Context, definePlugin, type Outcome } from '@portico/sdk';
 
-import { createPluginRig, type PluginRig } from '../../../support/plugins/host.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createLog } from '../../../core/src/platform/log.ts';
+import { createLog } from '../../../../core/src/platform/log/log.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -1,5 +1,5 @@
 /** Hosts and certificates for plugins. What a plugin creates has the plugin as its owner, and stays when the plugin goes. */
-import type { Actor } from './route.ts';
+import type { Actor } from '../routes/route.ts';
 
 /** A host as the API shows it; every other field of the API is there too. */
 export interface Host {

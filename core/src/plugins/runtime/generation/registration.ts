@@ -2,7 +2,7 @@
 import type { HookHost, HookName } from '@portico/sdk';
 import { AskedTap, type GenerationDocument, type Guest, type Scope } from '@portico/sdk/host';
 
-import { collectBackup, givingItems, type Reach } from './lent.ts';
+import { collectBackup, givingItems, type Reach } from '../files/lent.ts';
 
 /** Hooks that a plugin published, by name. */
 export type Publishers = Map<string, { run(payload: never): Promise<unknown> }>;

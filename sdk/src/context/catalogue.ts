@@ -1,5 +1,5 @@
 /** The list of all mounted routes, and calls of these routes as an actor. */
-import type { Actor, Effect } from './route.ts';
+import type { Actor, Effect } from '../routes/route.ts';
 
 /** A JSON Schema, draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

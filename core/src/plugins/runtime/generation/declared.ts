@@ -2,9 +2,9 @@
 import type { JsonSchema } from '@portico/sdk';
 import type { DefinitionDocument, SchemaDescription } from '@portico/sdk/host';
 
-import { jsonSchemaOf } from '../../server/http/json-schema/json-schema.ts';
+import { jsonSchemaOf } from '../../../server/http/json-schema/json-schema.ts';
+import { schemaOf } from '../routes/routes.ts';
 import { GenerationFault, type GenerationOptions } from './generation.ts';
-import { schemaOf } from './routes/routes.ts';
 
 /** Permissions; `read` and `write` always exist. */
 export function permissionsOf({ plugin }: Pick<GenerationOptions, 'plugin'>): ReadonlySet<string> {

@@ -1,11 +1,11 @@
 /** Makes generations of plugins, and keeps what they share: the journal and the contracts. */
 import { viewSettings } from '@portico/sdk/host';
 
+import { Contracts } from '../partners/contracts.ts';
+import type { PluginHostPorts } from '../ports.ts';
+import { createJournal } from '../records/journal.ts';
 import type { PluginHost } from './generation.ts';
-import { Contracts } from './partners/contracts.ts';
 import { PluginGeneration } from './plugin-generation.ts';
-import type { PluginHostPorts } from './ports.ts';
-import { createJournal } from './records/journal.ts';
 
 /** Creates the host side of plugins. */
 export function createPluginHost(ports: PluginHostPorts): PluginHost {

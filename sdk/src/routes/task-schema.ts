@@ -1,5 +1,5 @@
 /** The schema of a task, for routes that answer with one. */
-import { joi } from './joi.ts';
+import { joi } from '../joi.ts';
 
 /** What `reply.accepted` answers: `returns` of a route whose work is a task. */
 export const taskSchema = joi

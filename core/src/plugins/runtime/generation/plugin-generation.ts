@@ -6,16 +6,36 @@ import { LeakDetector } from '@portico/registry';
 import { isFailure } from '@portico/sdk';
 import { type GenerationDocument, Grants, type Guest, labelOf, Scope, within } from '@portico/sdk/host';
 
-import type { Route } from '../../server/http/route.ts';
-import type { HttpServer } from '../../server/http/server.ts';
-import { ownerOf } from '../../services/port.ts';
-import { PluginAccessLog } from './api/access-log.ts';
-import { Handles } from './api/handles.ts';
-import { checkTaps, createHostApi, requirePages } from './api/host-api.ts';
-import { createLocalApi } from './api/local-api.ts';
-import type { PluginDatabase } from './database.ts';
+import type { Route } from '../../../server/http/route.ts';
+import type { HttpServer } from '../../../server/http/server.ts';
+import { ownerOf } from '../../../services/port.ts';
+import { PluginAccessLog } from '../api/access-log.ts';
+import { Handles } from '../api/handles.ts';
+import { checkTaps, createHostApi, requirePages } from '../api/host-api.ts';
+import { createLocalApi } from '../api/local-api.ts';
+import type { PluginDatabase } from '../database.ts';
+import { createReach, type Reach } from '../files/lent.ts';
+import { FragmentTaps } from '../fragments.ts';
+import { confinedApi } from '../isolation/confined.ts';
+import { startGuest, withLeaks } from '../isolation/guest.ts';
+import { messageOf } from '../messages.ts';
+import { Network } from '../network.ts';
+import type { Contracts } from '../partners/contracts.ts';
+import { providerOf } from '../partners/provider.ts';
+import type { MachinePorts, PluginHostPorts } from '../ports.ts';
+import { machinePrograms } from '../programs/machine.ts';
+import { Programs } from '../programs/programs.ts';
+import { PluginServices } from '../programs/services.ts';
+import type { Journal } from '../records/journal.ts';
+import { UsageLog } from '../records/usage-log.ts';
+import { assetRoutes } from '../routes/assets.ts';
+import { createPages } from '../routes/pages.ts';
+import { routesOf } from '../routes/routes.ts';
+import { createPluginServer } from '../routes/server.ts';
+import { PluginTickets } from '../routes/tickets.ts';
+import { Schedules, systemAlarm } from '../schedules.ts';
+import { GenerationSettings } from '../settings.ts';
 import { checkedSettings, checkPartners, permissionsOf } from './declared.ts';
-import { FragmentTaps } from './fragments.ts';
 import {
     type Deprecation,
     type Generation,
@@ -27,28 +47,8 @@ import {
     type ReleaseReport
 } from './generation.ts';
 import { checkHealth } from './health.ts';
-import { confinedApi } from './isolation/confined.ts';
-import { startGuest, withLeaks } from './isolation/guest.ts';
-import { createReach, type Reach } from './lent.ts';
-import { messageOf } from './messages.ts';
-import { Network } from './network.ts';
-import type { Contracts } from './partners/contracts.ts';
-import { providerOf } from './partners/provider.ts';
-import type { MachinePorts, PluginHostPorts } from './ports.ts';
-import { machinePrograms } from './programs/machine.ts';
-import { Programs } from './programs/programs.ts';
-import { PluginServices } from './programs/services.ts';
-import type { Journal } from './records/journal.ts';
-import { UsageLog } from './records/usage-log.ts';
 import { type Publishers, registerHooks } from './registration.ts';
 import { releaseGeneration } from './release.ts';
-import { assetRoutes } from './routes/assets.ts';
-import { createPages } from './routes/pages.ts';
-import { routesOf } from './routes/routes.ts';
-import { createPluginServer } from './routes/server.ts';
-import { PluginTickets } from './routes/tickets.ts';
-import { Schedules, systemAlarm } from './schedules.ts';
-import { GenerationSettings } from './settings.ts';
 import { openMigrated, runSetup } from './setup.ts';
 
 const thisMachine: MachinePorts = { programs: machinePrograms, alarm: systemAlarm, root: '' };

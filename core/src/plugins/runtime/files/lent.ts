@@ -7,10 +7,10 @@ import { resolve } from 'node:path';
 import type { BackupItem } from '@portico/sdk';
 import type { Grants } from '@portico/sdk/host';
 
-import { type FilesOptions, GrantedRoot } from './files/granted-root.ts';
-import { LentFolders } from './files/lent-folders.ts';
-import { within } from './files/path.ts';
-import type { PluginHostPorts } from './ports.ts';
+import type { PluginHostPorts } from '../ports.ts';
+import { type FilesOptions, GrantedRoot } from './granted-root.ts';
+import { LentFolders } from './lent-folders.ts';
+import { within } from './path.ts';
 
 /** What the files of one plugin may reach. */
 export type Reach = Omit<FilesOptions, 'scope'>;

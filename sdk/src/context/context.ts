@@ -4,15 +4,9 @@ import type { Socket as NetSocket } from 'node:net';
 
 import type { EntityManager } from '@mikro-orm/sqlite';
 
-import type { AccessLogOptions, AccessRecord } from './access-log.ts';
-import type { ApiService } from './catalogue.ts';
-import type { HookName, Hooks, Outcome, Tap, TapOrder } from './hooks.ts';
-import type { CertificatesService, HostsService } from './hosts-service.ts';
-import type { AnySchema } from './joi.ts';
-import type { MandatesService } from './mandates.ts';
-import type { PanelService } from './panel-service.ts';
-import type { Child, ExecOptions, ExecResult, SpawnOptions } from './process.ts';
-import type { TaskView } from './reply.ts';
+import type { HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
+import type { AnySchema } from '../joi.ts';
+import type { TaskView } from '../routes/reply.ts';
 import type {
     Actor,
     Awaitable,
@@ -23,7 +17,13 @@ import type {
     PluginSocket,
     PluginStream,
     PluginUpload
-} from './route.ts';
+} from '../routes/route.ts';
+import type { AccessLogOptions, AccessRecord } from './access-log.ts';
+import type { ApiService } from './catalogue.ts';
+import type { CertificatesService, HostsService } from './hosts-service.ts';
+import type { MandatesService } from './mandates.ts';
+import type { PanelService } from './panel-service.ts';
+import type { Child, ExecOptions, ExecResult, SpawnOptions } from './process.ts';
 import type { ServicesService } from './services.ts';
 
 /** Deeply read-only. */

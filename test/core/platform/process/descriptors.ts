@@ -9,7 +9,9 @@ import * as Lab from '@hapi/lab';
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-const source = fileURLToPath(new URL('../../../core/src/platform/descriptors.ts', import.meta.url));
+const source = fileURLToPath(
+    new URL('../../../../core/src/platform/process/descriptors.ts', import.meta.url)
+);
 /** Above the numbers that Node itself looks after. */
 const high = 60;
 

@@ -8,10 +8,10 @@ import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, joi, type Notify } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';
 
-import { GenerationFault } from '../../../../core/src/plugins/runtime/generation.ts';
-import { caller } from '../../../support/core/http-ports.ts';
-import { createPluginRig, type PluginRig } from '../../../support/plugins/host.ts';
-import { until } from '../../../support/until.ts';
+import { GenerationFault } from '../../../../../core/src/plugins/runtime/generation/generation.ts';
+import { caller } from '../../../../support/core/http-ports.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
+import { until } from '../../../../support/until.ts';
 
 declare module '@portico/sdk' {
     interface Hooks {

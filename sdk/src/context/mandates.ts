@@ -1,5 +1,5 @@
 /** Mandates: a person lets a plugin call certain routes later, when that person is not there. */
-import type { Actor } from './route.ts';
+import type { Actor } from '../routes/route.ts';
 
 /** What a mandate is for. */
 export interface MandateOptions {

@@ -1,5 +1,5 @@
 /** Programs that a plugin runs: no shell, nothing inherited, and the whole process group ends with the plugin's generation. */
-import type { Bytes } from './route.ts';
+import type { Bytes } from '../routes/route.ts';
 
 /** Limits of a program with all its descendants. */
 export interface GroupLimits {

@@ -2,7 +2,7 @@
  * The six kinds of routes: JSON, event stream, WebSocket, upload, download, and raw HTTP for a foreign protocol. The core declares its own routes with
  * the same types as plugins.
  */
-import type { AnySchema, Value } from './joi.ts';
+import type { AnySchema, Value } from '../joi.ts';
 import type { Reply } from './reply.ts';
 import type { RouteUi } from './ui.ts';
 

@@ -1,8 +1,8 @@
 /** Asks a plugin for its health. */
 import { type Guest, within } from '@portico/sdk/host';
 
+import { messageOf } from '../messages.ts';
 import type { HealthReport } from './generation.ts';
-import { messageOf } from './messages.ts';
 
 /** Runs the checks of these names, all at once. One that fails, or does not answer in time, is a failed one. */
 export function checkHealth(
