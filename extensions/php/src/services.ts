@@ -11,6 +11,7 @@ import { Folders } from './sites/folders.ts';
 import { SiteHosts } from './sites/hosts.ts';
 import { Locks } from './sites/locks.ts';
 import { Store } from './sites/store.ts';
+import { Slots } from './switching/slots.ts';
 import { Switches } from './switching/switches.ts';
 import { Tools } from './tools/tools.ts';
 import { Packages } from './versions/packages.ts';
@@ -27,6 +28,7 @@ export interface Services {
     readonly configurations: Configurations;
     readonly masters: Masters;
     readonly hosts: SiteHosts;
+    readonly slots: Slots;
     readonly creation: Creation;
     readonly changes: Changes;
     readonly switches: Switches;
@@ -44,7 +46,8 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const configurations = new Configurations(ctx, folders);
     const masters = new Masters(ctx);
     const hosts = new SiteHosts(ctx);
-    const parts = { ctx, machine, store, releases, accounts, folders, configurations, masters, hosts };
+    const slots = new Slots({ ctx, store, releases, accounts, folders, configurations, masters });
+    const parts = { ctx, machine, store, releases, accounts, folders, configurations, masters, hosts, slots };
     return {
         ...parts,
         locks: new Locks(),

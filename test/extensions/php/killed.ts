@@ -41,6 +41,16 @@ async function killed(): Promise<void> {
     await until(async () => (await client.get(`${base}/sites`)).status === 200);
 }
 
+async function end(): Promise<void> {
+    await new ServicesRig(panel.dataDir).end();
+    await panel.close();
+    standIn[Symbol.dispose]();
+    if (hasAccount(`php-${name}`)) {
+        execFileSync('userdel', ['--', `php-${name}`]);
+    }
+    rmSync(top, { recursive: true, force: true });
+}
+
 describe('Sites of a panel that is killed', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         if (withoutPhp !== undefined) {
@@ -53,24 +63,22 @@ describe('Sites of a panel that is killed', { timeout: limitMs }, () => {
         execFileSync('ln', ['-s', extension, join(top, 'plugins', 'php')]);
         standIn = makeRelease(release);
         panel = await createPanelProcess({ environment: { PORTICO_PLUGIN_DIRS: join(top, 'plugins') } });
-        await panel.start();
-        client = await panel.login();
-        await client.put('/api/plugins/php', {
-            settings: { sitesFolder: join(top, 'www'), runFolder: join(top, 'run') }
-        });
+        try {
+            await panel.start();
+            client = await panel.login();
+            await client.put('/api/plugins/php', {
+                settings: { sitesFolder: join(top, 'www'), runFolder: join(top, 'run') }
+            });
+        } catch (error) {
+            await end();
+            throw error;
+        }
     });
 
     after({ timeout: limitMs }, async () => {
-        if (panel === undefined) {
-            return;
+        if (panel !== undefined) {
+            await end();
         }
-        await new ServicesRig(panel.dataDir).end();
-        await panel.close();
-        standIn[Symbol.dispose]();
-        if (hasAccount(`php-${name}`)) {
-            execFileSync('userdel', ['--', `php-${name}`]);
-        }
-        rmSync(top, { recursive: true, force: true });
     });
 
     real(

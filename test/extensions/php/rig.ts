@@ -46,6 +46,7 @@ export class PhpRig {
     /** Names of sites begin with it, so that accounts of the test are known by name. */
     readonly prefix: string;
     readonly #accounts = new Set<string>();
+    readonly #used = new DisposableStack();
     readonly #services: ServicesRig;
 
     constructor(panel: TestPanel, top: string) {
@@ -55,7 +56,8 @@ export class PhpRig {
         this.#services = new ServicesRig(panel.config.dataDir);
     }
 
-    static async start(): Promise<PhpRig> {
+    /** Starts one, and lets `prepare` make what a test needs; when that fails, nothing stays behind. */
+    static async start(prepare: (rig: PhpRig) => Promise<void> = () => Promise.resolve()): Promise<PhpRig> {
         process.umask(0o077); // as the process of the panel does; `startPanel` runs it in this one
         const top = mkdtempSync(join(tmpdir(), 'portico-php-'));
         chmodSync(top, 0o755);
@@ -63,15 +65,26 @@ export class PhpRig {
         const extension = fileURLToPath(new URL('../../../extensions/php', import.meta.url));
         execFileSync('ln', ['-s', extension, join(top, 'plugins', 'php')]);
         const panel = await startPanel({ environment: { PORTICO_PLUGIN_DIRS: join(top, 'plugins') } });
-        await panel.panel.settled();
         const rig = new PhpRig(panel, top);
-        const set = await panel.client.put('/api/plugins/php', {
-            settings: { sitesFolder: join(top, 'www'), runFolder: join(top, 'run') }
-        });
-        if (set.status !== 200) {
-            throw new Error(`The plugin does not run: ${set.text}`);
+        try {
+            await panel.panel.settled();
+            const set = await panel.client.put('/api/plugins/php', {
+                settings: { sitesFolder: join(top, 'www'), runFolder: join(top, 'run') }
+            });
+            if (set.status !== 200) {
+                throw new Error(`The plugin does not run: ${set.text}`);
+            }
+            await prepare(rig);
+            return rig;
+        } catch (error) {
+            await rig.close();
+            throw error;
         }
-        return rig;
+    }
+
+    /** Keeps something until the rig is closed. */
+    use(resource: Disposable): void {
+        this.#used.use(resource);
     }
 
     get(path: string): Promise<Answer> {
@@ -139,6 +152,7 @@ export class PhpRig {
         for (const account of this.#accounts) {
             removeAccount(account);
         }
+        this.#used.dispose();
         rmSync(this.top, { recursive: true, force: true });
     }
 }

@@ -117,12 +117,8 @@ describe('A site of PHP', { timeout: limitMs }, () => {
             }
             running = false;
             await Promise.all(clients);
-            // PHP-FPM itself loses a request now and then when it reloads under load: see the README, *Not yet*.
-            const lost = statuses.filter((status) => status !== 200);
-            expect([statuses.length > 20, lost.length <= statuses.length / 100], lost.join()).to.equal([
-                true,
-                true
-            ]);
+            expect(statuses.length).to.be.above(20);
+            expect(statuses.filter((status) => status !== 200)).to.equal([]);
             const pool = await rig.put(`/sites/${id}/pool`, {
                 mode: 'dynamic',
                 maxChildren: 8,

@@ -44,9 +44,10 @@ async function run(code: string): Promise<string> {
 describe('The walls of a site of PHP', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         if (withoutPhp === undefined) {
-            rig = await PhpRig.start();
-            one = await rig.create('one', { env });
-            two = await rig.create('two');
+            rig = await PhpRig.start(async (started) => {
+                one = await started.create('one', { env });
+                two = await started.create('two');
+            });
             folder = join(rig.top, 'www', rig.name('one'));
         }
     });

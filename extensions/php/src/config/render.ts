@@ -54,9 +54,14 @@ export function statusPath(revision: number): string {
     return `/portico-status-${revision}`;
 }
 
-/** The name of a slot's log below `logs`. */
-export function logName(kind: 'error' | 'slow' | 'access', slot: number): string {
-    return slot === 0 ? `${kind}.log` : `${kind}-${slot}.log`;
+/** The name of a log below `logs`. Both slots of a site write to the same ones. */
+export function logName(kind: 'error' | 'slow' | 'access'): string {
+    return `${kind}.log`;
+}
+
+/** The name of a slot's pool: lines of logs tell by it which slot wrote them. */
+export function poolName(slot: number): string {
+    return slot === 0 ? 'site' : 'site-b';
 }
 
 /** Makes the configuration. */
@@ -64,12 +69,12 @@ export function render(input: ConfigInput): Config {
     return { fpm: header + globalSection(input) + poolSection(input), ini: header + iniFile(input) };
 }
 
-function globalSection({ folder, slot, pool }: ConfigInput): string {
+function globalSection({ folder, pool }: ConfigInput): string {
     return `[global]\n${lines({
-        error_log: quoted(`${folder}/logs/${logName('error', slot)}`),
+        error_log: quoted(`${folder}/logs/${logName('error')}`),
         log_level: 'notice',
         daemonize: 'no',
-        // A reload waits so long for requests under way: no request may last longer.
+        // A stop waits so long for requests under way: no request may last longer.
         process_control_timeout: `${pool.requestSeconds}s`
     })}`;
 }
@@ -77,7 +82,7 @@ function globalSection({ folder, slot, pool }: ConfigInput): string {
 function poolSection(input: ConfigInput): string {
     const { folder, socket, statusSocket, release, slot, revision, env, pool } = input;
     const isDynamic = pool.mode === 'dynamic';
-    return `\n[site]\n${lines({
+    return `\n[${poolName(slot)}]\n${lines({
         listen: quoted(socket),
         'listen.mode': '0660',
         'listen.backlog': 511,
@@ -92,9 +97,9 @@ function poolSection(input: ConfigInput): string {
         'pm.status_listen': hasStatusListen(release) ? quoted(statusSocket) : undefined,
         request_terminate_timeout: `${pool.requestSeconds}s`,
         request_slowlog_timeout: pool.slowSeconds === null ? undefined : `${pool.slowSeconds}s`,
-        slowlog: pool.slowSeconds === null ? undefined : quoted(`${folder}/logs/${logName('slow', slot)}`),
-        'access.log': quoted(`${folder}/logs/${logName('access', slot)}`),
-        'access.format': '"%t %s %{milliseconds}dms %{kilobytes}MkB %m %r"',
+        slowlog: pool.slowSeconds === null ? undefined : quoted(`${folder}/logs/${logName('slow')}`),
+        'access.log': quoted(`${folder}/logs/${logName('access')}`),
+        'access.format': '"%t %n %s %{milliseconds}dms %{kilobytes}MkB %m %r"',
         catch_workers_output: 'yes',
         'security.limit_extensions': '.php',
         clear_env: 'yes'
@@ -106,7 +111,7 @@ export function hasStatusListen(release: string): boolean {
     return Number(release.split('.')[0]) >= 8;
 }
 
-function walls({ folder, extraPaths, configFolder, slot }: ConfigInput): string {
+function walls({ folder, extraPaths, configFolder }: ConfigInput): string {
     const values: Readonly<Record<string, string>> = {
         open_basedir: [
             `${folder}/`,
@@ -118,7 +123,7 @@ function walls({ folder, extraPaths, configFolder, slot }: ConfigInput): string 
         upload_tmp_dir: `${folder}/private/uploads`,
         'session.save_handler': 'files',
         'session.save_path': `${folder}/private/sessions`,
-        error_log: `${folder}/logs/${logName('error', slot)}`,
+        error_log: `${folder}/logs/${logName('error')}`,
         'mail.log': `${folder}/logs/mail.log`,
         'cgi.fix_pathinfo': '0',
         enable_dl: '0'

@@ -16,7 +16,7 @@ const pollMs = 15;
 /** A graceful stop waits no longer for requests. */
 const stopSeconds = 15;
 
-/** Starts, stops and reloads masters. */
+/** Starts and stops masters. */
 export class Masters {
     readonly #ctx: Ctx;
 
@@ -46,7 +46,6 @@ export class Masters {
             user: site.account,
             umask: siteUmask,
             stopSignal: 'SIGQUIT',
-            reloadSignal: 'SIGUSR2',
             stopSeconds
         });
     }
@@ -68,14 +67,9 @@ export class Masters {
         await this.#ctx.services.remove(serviceName(id, slot));
     }
 
-    /** Lets a master read its configuration again. Requests under way end first, new ones wait for that. */
-    async reload(site: Site, slot: number): Promise<void> {
-        await this.#ctx.services.reload(serviceName(site.id, slot));
-    }
-
     /** Waits until a master serves with the configuration of this revision. @throws SITE_DOWN 50351 with what it wrote */
-    async waitUp(site: Site, slot: number, revision: number, extraMs = 0): Promise<void> {
-        const end = performance.now() + upMs + extraMs;
+    async waitUp(site: Site, slot: number, revision: number): Promise<void> {
+        const end = performance.now() + upMs;
         const before = (await this.info(site, slot))?.exits ?? 0;
         for (;;) {
             const status = await readStatus(this.#ctx, site, slot, revision).catch(() => null);

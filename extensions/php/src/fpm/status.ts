@@ -27,6 +27,8 @@ export interface OpcacheStatus {
 }
 
 const statusMs = 2_000;
+/** The panel's script needs a free worker. */
+const scriptMs = 10_000;
 
 /** Asks the status page of a slot. @throws Error when the master does not serve with the configuration of this revision */
 export async function readStatus(ctx: Ctx, site: Site, slot: number, revision: number): Promise<FpmStatus> {
@@ -90,7 +92,7 @@ async function askPanelScript(ctx: Ctx, site: Site, slot: number, action: string
         script,
         path: '/panel.php',
         params: { PORTICO_ACTION: action, PORTICO_ROOT: `${site.folder}/${site.root}` },
-        timeoutMs: statusMs
+        timeoutMs: scriptMs
     });
     if (status !== 200) {
         throw new Error(`PHP answers ${status}`);

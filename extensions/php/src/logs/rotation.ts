@@ -24,7 +24,7 @@ export class LogRotation {
     /** Cuts every log that is larger than the setting `logBytes`. */
     async run(signal: AbortSignal): Promise<void> {
         for (const site of await this.#services.store.all()) {
-            for (const name of [0, 1].flatMap((slot) => kinds.map((kind) => logName(kind, slot)))) {
+            for (const name of kinds.map(logName)) {
                 if (signal.aborted) {
                     return;
                 }

@@ -41,7 +41,7 @@ export function registerLogRoutes(ctx: Ctx, { store }: Services): void {
         async *handler({ params, query, signal }) {
             const site = await store.get(params.id);
             const { lines, follow } = query;
-            for await (const line of readLog(logsOf(ctx, site), logName(query.log, site.slot), {
+            for await (const line of readLog(logsOf(ctx, site), logName(query.log), {
                 lines,
                 follow,
                 signal

@@ -7,6 +7,7 @@ import type { SslMode } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Masters } from '../fpm/masters.ts';
 import type { Ctx } from '../settings.ts';
+import type { Slots } from '../switching/slots.ts';
 import type { Releases } from '../versions/releases.ts';
 import type { Accounts } from './accounts.ts';
 import { sealed } from './creation.ts';
@@ -36,6 +37,7 @@ export interface ChangesParts {
     readonly configurations: Configurations;
     readonly masters: Masters;
     readonly hosts: SiteHosts;
+    readonly slots: Slots;
 }
 
 /** Changes sites. The caller holds the lock of the site. */
@@ -124,6 +126,7 @@ export class Changes {
     }
 
     async start(site: Site): Promise<void> {
+        await this.#place(site);
         const { masters, releases } = this.#parts;
         await masters.put(site, site.slot, await releases.get(site.release));
         await masters.start(site, site.slot);
@@ -135,13 +138,14 @@ export class Changes {
     }
 
     async restart(site: Site): Promise<void> {
+        await this.#place(site);
         const { masters, releases } = this.#parts;
         await masters.put(site, site.slot, await releases.get(site.release));
         await masters.restart(site, site.slot);
         await masters.waitUp(site, site.slot, site.revision);
     }
 
-    /** Lets PHP-FPM read its configuration again. @throws SITE_DOWN 50351 when it does not run */
+    /** Replaces PHP-FPM by one that has read its configuration anew. @throws SITE_DOWN 50351 when it does not run */
     async reload(site: Site): Promise<Site> {
         if (!(await this.isRunning(site))) {
             throw pluginErrors.SITE_DOWN({ why: 'it does not run' });
@@ -154,28 +158,17 @@ export class Changes {
         return (await this.#parts.masters.info(site, site.slot))?.state === 'running';
     }
 
-    /** Puts a changed configuration in place and into effect, and the change into the database. */
+    /** Puts a changed configuration into effect, and the change into the database. What PHP-FPM refuses changes nothing. */
     async #apply(site: Site, change: SiteChange): Promise<Site> {
-        const { store } = this.#parts;
+        const { slots, store } = this.#parts;
+        const next = withChange(site, change);
+        if (await this.isRunning(site)) {
+            return slots.replace(site, next, change);
+        }
         const revision = site.revision + 1;
-        await this.#place({ ...withChange(site, change), revision });
-        let saved: Site;
-        try {
-            saved = await store.change(site.id, { ...change, revision });
-        } catch (error) {
-            await this.#place(site);
-            throw error;
-        }
-        if (!(await this.isRunning(site))) {
-            return saved;
-        }
-        try {
-            await this.#takeEffect(saved, site.pool.requestSeconds);
-            return saved;
-        } catch (error) {
-            await this.#takeBack(site, saved);
-            throw error;
-        }
+        await this.#place({ ...next, revision });
+        // A start places the configuration again: it is that of the database, also when this is cut here.
+        return store.change(site.id, { ...change, revision });
     }
 
     async #place(site: Site): Promise<void> {
@@ -183,27 +176,6 @@ export class Changes {
         const account = await accounts.own(site.account, site.token);
         const release = await releases.get(site.release);
         await configurations.place({ site, slot: site.slot, release, revision: site.revision, account });
-    }
-
-    async #takeEffect(site: Site, longestSeconds: number): Promise<void> {
-        const { masters } = this.#parts;
-        await masters.reload(site, site.slot);
-        await masters.waitUp(site, site.slot, site.revision, longestSeconds * 1_000);
-    }
-
-    async #takeBack(before: Site, { revision }: Site): Promise<void> {
-        const { masters, store } = this.#parts;
-        const again = { ...before, revision: revision + 1 };
-        await this.#place(again);
-        await store.change(before.id, {
-            settings: JSON.stringify(before.values),
-            pool: JSON.stringify(before.pool),
-            extraPaths: JSON.stringify(before.extraPaths),
-            env: before.env,
-            envNames: JSON.stringify(before.envNames),
-            revision: again.revision
-        });
-        await masters.restart(again, again.slot);
     }
 }
 

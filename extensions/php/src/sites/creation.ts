@@ -10,7 +10,8 @@ import { pluginErrors } from '../errors.ts';
 import type { Masters } from '../fpm/masters.ts';
 import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
-import type { Release, Releases } from '../versions/releases.ts';
+import type { Slots } from '../switching/slots.ts';
+import type { Releases } from '../versions/releases.ts';
 import type { Account, Accounts } from './accounts.ts';
 import { provision, requireDatabases, takeBackDatabase } from './database.ts';
 import { type Folders, split } from './folders.ts';
@@ -50,6 +51,7 @@ export interface CreationParts {
     readonly configurations: Configurations;
     readonly masters: Masters;
     readonly hosts: SiteHosts;
+    readonly slots: Slots;
 }
 
 /** Makes sites and takes them away. */
@@ -191,7 +193,7 @@ export class Creation {
     }
 
     async #make(site: Site, signal: AbortSignal, log: (line: string) => void): Promise<Site> {
-        const { accounts, folders, hosts, releases, store } = this.#parts;
+        const { accounts, folders, hosts, releases, slots, store } = this.#parts;
         const release = await releases.get(site.release);
         signal.throwIfAborted();
         log(`Account ${site.account}`);
@@ -202,19 +204,12 @@ export class Creation {
         await this.#fill(site, account);
         signal.throwIfAborted();
         log(`PHP ${release.version}`);
-        await this.startMaster(site, release, account);
+        await slots.start(site);
+        await slots.connect(site);
         signal.throwIfAborted();
         log(`Host ${site.domain}`);
         const hostId = await hosts.create(site);
         return store.change(site.id, { hostId, phase: 'ready' });
-    }
-
-    /** Places the configuration of a site's slot and starts its master. */
-    async startMaster(site: Site, release: Release, account: Account): Promise<void> {
-        const { configurations, masters } = this.#parts;
-        await configurations.place({ site, slot: site.slot, release, revision: site.revision, account });
-        await masters.put(site, site.slot, release);
-        await masters.waitUp(site, site.slot, site.revision);
     }
 
     async #fill(site: Site, account: Account): Promise<void> {

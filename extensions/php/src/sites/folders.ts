@@ -4,7 +4,7 @@ import { errors, isFailure } from '@portico/sdk';
 import { panelScript } from '../config/panel-script.ts';
 import type { Ctx } from '../settings.ts';
 import type { Account, Accounts } from './accounts.ts';
-import { configFolder, type Site } from './site.ts';
+import { configFolder, linkName, type Site, socketFolder, socketName } from './site.ts';
 
 /** A path below a site's folder as it should be. */
 export interface Place {
@@ -104,6 +104,20 @@ export class Folders {
             await handle.close();
         }
         await files.move(temporary, name, { replace: true });
+    }
+
+    /** Makes the link that the engine connects to lead to the socket of the site's slot, by one rename. */
+    async linkSocket(site: Site): Promise<void> {
+        const files = this.#ctx.files(socketFolder(site));
+        const wanted = socketName(site.slot);
+        const entry = await files.stat(linkName).catch(() => null);
+        if (entry?.type === 'link' && (await files.readLink(linkName)) === wanted) {
+            return;
+        }
+        const temporary = `${linkName}.new`;
+        await files.remove(temporary).catch(() => undefined);
+        await files.link(temporary, wanted, 'symbolic');
+        await files.move(temporary, linkName, { replace: true });
     }
 
     /** Removes what a site needs to run. */

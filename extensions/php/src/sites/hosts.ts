@@ -2,7 +2,7 @@
 import { type Host, isFailure } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
-import { type Site, socketPath } from './site.ts';
+import { linkPath, type Site, socketPath } from './site.ts';
 
 /** What of a site its host shows. */
 type HostFields = Pick<Site, 'domain' | 'aliases' | 'ssl' | 'sslMode' | 'root' | 'folder'>;
@@ -13,6 +13,9 @@ export interface Share {
     /** 1 to 1,000. */
     readonly weight: number;
 }
+
+/** Where a host of the type `php` sends its requests. */
+type Upstreams = readonly { readonly address: string; readonly weight: number }[];
 
 /** The engine waits a little longer than PHP-FPM lets a request last. */
 const graceSeconds = 5;
@@ -37,7 +40,7 @@ export class SiteHosts {
             domain,
             ...fields,
             type: 'php',
-            php: php(site, [{ slot: site.slot, weight: 1 }]),
+            php: php(site),
             timeouts: { readSeconds: site.pool.requestSeconds + graceSeconds }
         });
         return host.id;
@@ -45,7 +48,7 @@ export class SiteHosts {
 
     /** Whether another site has the sockets of a host. */
     async #isUsed({ php: content }: Host): Promise<boolean> {
-        const { upstreams = [] } = (content ?? {}) as { upstreams?: readonly { address: string }[] };
+        const { upstreams = [] } = (content ?? {}) as { upstreams?: Upstreams };
         const found = await Promise.all(
             upstreams.map(({ address: text }) => {
                 const path = text.slice('unix/'.length);
@@ -63,14 +66,14 @@ export class SiteHosts {
     }
 
     /** Changes the host of a site to these fields; makes it again when an admin removed it. Gives its number. */
-    async update(site: Site, shares: readonly Share[] = [{ slot: site.slot, weight: 1 }]): Promise<number> {
+    async update(site: Site): Promise<number> {
         const host = await this.find(site);
         if (host === null) {
             return this.create(site);
         }
         await this.#ctx.hosts.update(host.id, {
             ...hostFields(site),
-            php: php(site, shares),
+            php: php(site),
             timeouts: { readSeconds: site.pool.requestSeconds + graceSeconds }
         });
         return host.id;
@@ -78,20 +81,34 @@ export class SiteHosts {
 
     /** Spreads the requests of a site over its slots. */
     async spread(site: Site, shares: readonly Share[]): Promise<void> {
+        await this.#send(
+            site,
+            shares.map(({ slot, weight }) => ({ address: `unix/${socketPath(site, slot)}`, weight }))
+        );
+    }
+
+    /** Lets all requests of a site go to the slot that its link names. */
+    async gather(site: Site): Promise<void> {
+        await this.#send(site, undefined);
+    }
+
+    async #send(site: Site, upstreams: Upstreams | undefined): Promise<void> {
         const host = await this.find(site);
         if (host !== null) {
-            await this.#ctx.hosts.update(host.id, { php: php(site, shares) });
+            await this.#ctx.hosts.update(host.id, { php: php(site, upstreams) });
         }
     }
 
     /** The host of a site, by its number, or by its sockets where that was not written down any more. */
     async find(site: Site): Promise<Host | null> {
-        const sockets = [address(site, 0), address(site, 1)];
+        const sockets = [linkPath(site), socketPath(site, 0), socketPath(site, 1)].map(
+            (path) => `unix/${path}`
+        );
         const all = await this.#ctx.hosts.list({ owner: this.#ctx.name });
         return (
             all.find(({ id }) => id === site.hostId) ??
             all.find(({ php: content }) => {
-                const { upstreams = [] } = (content ?? {}) as { upstreams?: readonly { address: string }[] };
+                const { upstreams = [] } = (content ?? {}) as { upstreams?: Upstreams };
                 return upstreams.some((each) => sockets.includes(each.address));
             }) ??
             null
@@ -116,13 +133,6 @@ function hostFields({ domain, aliases, ssl, sslMode }: HostFields) {
     return { domain, aliases, ssl, sslMode };
 }
 
-function php(site: Site, shares: readonly Share[]) {
-    return {
-        root: `${site.folder}/${site.root}`,
-        upstreams: shares.map(({ slot, weight }) => ({ address: address(site, slot), weight }))
-    };
-}
-
-function address(site: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
-    return `unix/${socketPath(site, slot)}`;
+function php(site: Site, upstreams: Upstreams = [{ address: `unix/${linkPath(site)}`, weight: 1 }]) {
+    return { root: `${site.folder}/${site.root}`, upstreams };
 }

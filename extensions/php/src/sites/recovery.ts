@@ -2,6 +2,7 @@
 import type { Configurations } from '../config/configurations.ts';
 import type { Masters } from '../fpm/masters.ts';
 import type { Ctx } from '../settings.ts';
+import type { Slots } from '../switching/slots.ts';
 import type { Switches } from '../switching/switches.ts';
 import type { Releases } from '../versions/releases.ts';
 import type { Accounts } from './accounts.ts';
@@ -19,6 +20,7 @@ export interface RecoveryParts {
     readonly configurations: Configurations;
     readonly masters: Masters;
     readonly creation: Creation;
+    readonly slots: Slots;
     readonly switches: Switches;
 }
 
@@ -41,7 +43,7 @@ export async function recoverSites(parts: RecoveryParts): Promise<void> {
 
 async function recover(
     site: Site,
-    { ctx, accounts, configurations, creation, masters, releases, switches }: RecoveryParts
+    { ctx, accounts, configurations, creation, masters, releases, slots, switches }: RecoveryParts
 ) {
     if (site.phase !== 'ready') {
         ctx.log.warn(
@@ -58,16 +60,17 @@ async function recover(
     const account = await accounts.own(site.account, site.token);
     const release = await releases.get(site.release);
     const target = { site, slot, release, revision, account };
-    if (await configurations.isPlaced(target)) {
-        await masters.put(site, slot, release);
+    const isPlaced = await configurations.isPlaced(target);
+    if (!isPlaced && (await masters.info(site, slot))?.state === 'running') {
+        await slots.replace(site, site, {});
         return;
     }
-    await configurations.place(target);
-    const before = await masters.info(site, slot);
+    if (!isPlaced) {
+        await configurations.place(target);
+    }
     const { state } = await masters.put(site, slot, release);
-    if (before?.state === 'running') {
-        await masters.reload(site, slot);
-    } else if (state === 'failed') {
+    await slots.connect(site);
+    if (!isPlaced && state === 'failed') {
         await masters.restart(site, slot);
     }
 }

@@ -41,14 +41,32 @@ export function serviceName(id: number, slot: number): string {
     return slot === 0 ? `site-${id}` : `site-${id}-b`;
 }
 
+/** The name that the engine finds the serving slot by: a link to its socket. */
+export const linkName = 'fpm.sock';
+
+/** Name of a slot's socket. */
+export function socketName(slot: number): string {
+    return slot === 0 ? 'fpm-a.sock' : 'fpm-b.sock';
+}
+
+/** Absolute path of the folder with the sockets of a site. */
+export function socketFolder({ runFolder, id }: Pick<Site, 'runFolder' | 'id'>): string {
+    return `${runFolder}/${id}`;
+}
+
 /** Absolute path of a slot's socket. */
-export function socketPath({ runFolder, id }: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
-    return `${runFolder}/${id}/${slot === 0 ? 'fpm.sock' : 'fpm-b.sock'}`;
+export function socketPath(site: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
+    return `${socketFolder(site)}/${socketName(slot)}`;
+}
+
+/** Absolute path of the link to the socket that serves: it stays the same whichever slot that is. */
+export function linkPath(site: Pick<Site, 'runFolder' | 'id'>): string {
+    return `${socketFolder(site)}/${linkName}`;
 }
 
 /** Absolute path of the socket that answers a slot's status. */
-export function statusSocketPath({ runFolder, id }: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
-    return `${runFolder}/${id}/${slot === 0 ? 'status.sock' : 'status-b.sock'}`;
+export function statusSocketPath(site: Pick<Site, 'runFolder' | 'id'>, slot: number): string {
+    return `${socketFolder(site)}/${slot === 0 ? 'status-a.sock' : 'status-b.sock'}`;
 }
 
 /** Absolute path of the folder with a slot's configuration. */

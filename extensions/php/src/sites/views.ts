@@ -3,7 +3,7 @@ import type { ServiceInfo, Value } from '@portico/sdk';
 
 import type { siteSchema } from './input.ts';
 import type { Locks } from './locks.ts';
-import { serviceName, type Site, socketPath } from './site.ts';
+import { linkPath, serviceName, type Site } from './site.ts';
 
 /** A site as it is shown. */
 export type SiteView = Value<typeof siteSchema>;
@@ -34,7 +34,7 @@ export function siteView(site: Site, services: ReadonlyMap<string, ServiceInfo>,
         ...(message === null ? {} : { message }),
         user: site.account,
         folder: site.folder,
-        socket: socketPath(site, site.slot),
+        socket: linkPath(site),
         ...(site.hostId === null ? {} : { hostId: site.hostId }),
         ...(site.database === null ? {} : { databaseName: site.database.name }),
         ...(info?.pid === null || info === undefined ? {} : { pid: info.pid })

@@ -1,5 +1,7 @@
 /** What is seen of a new release beside the old one: answers in its access log, deaths in its error log, and what a path answers. */
-import { logName } from '../config/render.ts';
+import type { Files } from '@portico/sdk';
+
+import { logName, poolName } from '../config/render.ts';
 import { askFastCgi } from '../fpm/fastcgi.ts';
 import type { Masters } from '../fpm/masters.ts';
 import { logsOf, readFrom, sizeOf } from '../logs/files.ts';
@@ -21,34 +23,71 @@ interface Seen {
 
 const probeMs = 10_000;
 /** The fields of a line before the path, as `access.format` has them. */
-const accessLine = /^\S+ \S+ (\d{3}) /;
-const deadWorker = /child \d+ exited on signal \d+.*/;
+const accessLine = /^\S+ \S+ (?<pool>\S+) (?<status>\d{3}) /;
+const deadWorker = /\[pool (?<pool>\S+)\] (?<what>child \d+ exited on signal \d+.*)/;
+
+/** Lines of a log from a place on. Both slots of a site write to the same log. */
+class LogTail {
+    readonly #logs: Files;
+    readonly #name: string;
+    #at: number;
+    #rest = '';
+
+    private constructor(logs: Files, name: string, at: number) {
+        this.#logs = logs;
+        this.#name = name;
+        this.#at = at;
+    }
+
+    static async start(logs: Files, name: string): Promise<LogTail> {
+        return new LogTail(logs, name, await sizeOf(logs, name));
+    }
+
+    /** The whole lines that were written since the last time. */
+    async lines(): Promise<readonly string[]> {
+        if ((await sizeOf(this.#logs, this.#name)) < this.#at) {
+            this.#at = 0;
+        }
+        const all: string[] = [];
+        for (;;) {
+            const bytes = await readFrom(this.#logs, this.#name, this.#at);
+            if (bytes.length === 0) {
+                return all;
+            }
+            this.#at += bytes.length;
+            const lines = (this.#rest + bytes.toString('utf8')).split('\n');
+            this.#rest = lines.pop() ?? '';
+            all.push(...lines);
+        }
+    }
+}
 
 /** Watches one slot from now on. */
 export class SlotObserver {
     readonly #ctx: Ctx;
     readonly #site: Site;
     readonly #slot: number;
-    #access = 0;
-    #error = 0;
-    #rest = '';
+    readonly #access: LogTail;
+    readonly #errorLog: LogTail;
     #requests = 0;
     #errors = 0;
     /** Requests of the observer itself. */
     #own = 0;
 
-    private constructor(ctx: Ctx, site: Site, slot: number) {
+    private constructor(ctx: Ctx, site: Site, slot: number, [access, errorLog]: readonly [LogTail, LogTail]) {
         this.#ctx = ctx;
         this.#site = site;
         this.#slot = slot;
+        this.#access = access;
+        this.#errorLog = errorLog;
     }
 
     static async start(ctx: Ctx, site: Site, slot: number): Promise<SlotObserver> {
-        const observer = new SlotObserver(ctx, site, slot);
         const logs = logsOf(ctx, site);
-        observer.#access = await sizeOf(logs, logName('access', slot));
-        observer.#error = await sizeOf(logs, logName('error', slot));
-        return observer;
+        return new SlotObserver(ctx, site, slot, [
+            await LogTail.start(logs, logName('access')),
+            await LogTail.start(logs, logName('error'))
+        ]);
     }
 
     /** Asks for a path past the engine, as a visitor would. @throws Error without an answer */
@@ -70,38 +109,21 @@ export class SlotObserver {
 
     /** Counts what was written since the last time. */
     async count(): Promise<Counts> {
-        const logs = logsOf(this.#ctx, this.#site);
-        const name = logName('access', this.#slot);
-        for (;;) {
-            if ((await sizeOf(logs, name)) < this.#access) {
-                this.#access = 0;
-            }
-            const bytes = await readFrom(logs, name, this.#access);
-            if (bytes.length === 0) {
-                break;
-            }
-            this.#access += bytes.length;
-            const lines = (this.#rest + bytes.toString('utf8')).split('\n');
-            this.#rest = lines.pop() ?? '';
-            const states = lines.flatMap((line) => Number(accessLine.exec(line)?.[1] ?? []));
-            this.#requests += states.length;
-            this.#errors += states.filter((state) => state >= 500).length;
-        }
+        const answers = this.#ofSlot(await this.#access.lines(), accessLine);
+        this.#requests += answers.length;
+        this.#errors += answers.filter(({ status }) => Number(status) >= 500).length;
         return { requests: Math.max(0, this.#requests - this.#own), errors: this.#errors };
     }
 
     /** Lines that tell of workers that died since the last time. */
     async deaths(): Promise<readonly string[]> {
-        const bytes = await readFrom(
-            logsOf(this.#ctx, this.#site),
-            logName('error', this.#slot),
-            this.#error
-        );
-        this.#error += bytes.length;
-        return bytes
-            .toString('utf8')
-            .split('\n')
-            .flatMap((line) => deadWorker.exec(line)?.[0] ?? []);
+        return this.#ofSlot(await this.#errorLog.lines(), deadWorker).map(({ what = '' }) => what);
+    }
+
+    #ofSlot(lines: readonly string[], form: RegExp): readonly Readonly<Record<string, string | undefined>>[] {
+        return lines
+            .map((line) => form.exec(line)?.groups ?? {})
+            .filter(({ pool }) => pool === poolName(this.#slot));
     }
 
     /** The script that answers a path: the file itself, the index of a folder, or the front controller. */

@@ -1,25 +1,22 @@
 /**
  * Switches between releases by canary. A site has two slots, each with a master, a socket and a configuration of its own. The new release is
- * started in the slot that is free, gets a share of the requests, and takes over by one change of the host; so there is always a slot
- * that serves, and which one it is stands in the database.
+ * started in the slot that is free, gets a share of the requests, and takes over; so there is always a slot that serves, and which one it is
+ * stands in the database.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { errors, isFailure } from '@portico/sdk';
 
-import type { Configurations } from '../config/configurations.ts';
-import { hasStatusListen } from '../config/render.ts';
 import type { SwitchRow, SwitchState } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Masters } from '../fpm/masters.ts';
-import { readStatus } from '../fpm/status.ts';
 import type { Ctx } from '../settings.ts';
-import type { Accounts } from '../sites/accounts.ts';
 import type { Share, SiteHosts } from '../sites/hosts.ts';
 import { otherSlot, type Site } from '../sites/site.ts';
 import type { Store } from '../sites/store.ts';
 import type { Releases } from '../versions/releases.ts';
 import { Judge, SlotObserver } from './observer.ts';
+import type { Slots } from './slots.ts';
 
 /** How a site is switched. */
 export interface SwitchInput {
@@ -36,8 +33,7 @@ export interface SwitchParts {
     readonly ctx: Ctx;
     readonly store: Store;
     readonly releases: Releases;
-    readonly accounts: Accounts;
-    readonly configurations: Configurations;
+    readonly slots: Slots;
     readonly masters: Masters;
     readonly hosts: SiteHosts;
 }
@@ -51,7 +47,6 @@ interface Running {
 }
 
 const everyMs = 1_000;
-const drainPollMs = 100;
 
 /** Switches sites. The caller holds the lock of the site. */
 export class Switches {
@@ -102,12 +97,13 @@ export class Switches {
 
     /** Brings a site whose switch was cut back to the slot that the database names. */
     async recover(site: Site): Promise<void> {
-        const { hosts, masters, store } = this.#parts;
+        const { hosts, masters, slots, store } = this.#parts;
         const other = otherSlot(site.slot);
         const row = (await store.switches()).get(site.id);
         const isCut = row !== undefined && (row.state === 'starting' || row.state === 'observing');
         if (isCut || (await masters.info(site, other)) !== null) {
-            await hosts.spread(site, [{ slot: site.slot, weight: 1 }]);
+            await slots.connect(site);
+            await hosts.gather(site);
             await masters.remove(site, other);
         }
         if (isCut) {
@@ -123,7 +119,7 @@ export class Switches {
         log: (line: string) => void,
         running: Running
     ): Promise<Site> {
-        const { store } = this.#parts;
+        const { releases, slots, store } = this.#parts;
         const { release: to, percent, observeSeconds, maxErrors, path } = input;
         const next: Site = { ...site, release: to, slot: otherSlot(site.slot), revision: site.revision + 1 };
         await store.beginSwitch({
@@ -142,7 +138,8 @@ export class Switches {
             endedAt: null
         });
         try {
-            await this.#start(next, log);
+            await slots.start(next);
+            log(`PHP ${(await releases.get(to)).version} runs beside PHP ${site.release}`);
             await this.#observe(site, next, input, { signal, log, running });
             return await this.#takeOver(site, next, running, log);
         } catch (error) {
@@ -151,17 +148,6 @@ export class Switches {
             log(`All requests go to PHP ${site.release} again`);
             throw error;
         }
-    }
-
-    async #start(next: Site, log: (line: string) => void): Promise<void> {
-        const { accounts, configurations, masters, releases } = this.#parts;
-        const release = await releases.get(next.release);
-        const account = await accounts.own(next.account, next.token);
-        const { slot, revision } = next;
-        await configurations.place({ site: next, slot, release, revision, account });
-        await masters.put(next, slot, release);
-        await masters.waitUp(next, slot, revision);
-        log(`PHP ${release.version} runs beside ${next.name}'s old one`);
     }
 
     async #observe(
@@ -202,16 +188,16 @@ export class Switches {
     }
 
     async #takeOver(site: Site, next: Site, running: Running, log: (line: string) => void): Promise<Site> {
-        const { hosts, masters, store } = this.#parts;
-        await hosts.spread(next, [{ slot: next.slot, weight: 1 }]);
+        const { hosts, slots, store } = this.#parts;
+        await slots.connect(next);
+        await hosts.gather(next);
         await store.changeSwitch(
             site.id,
             { state: 'done', requests: running.requests, errors: running.errors, endedAt: Date.now() },
             { release: next.release, slot: next.slot, revision: next.revision }
         );
         log(`PHP ${next.release} has taken over`);
-        await this.#drain(site);
-        await masters.remove(site, site.slot);
+        await slots.retire(site);
         return store.get(site.id);
     }
 
@@ -220,8 +206,9 @@ export class Switches {
         next: Site,
         { state, error, running }: { state: SwitchState; error: unknown; running: Running }
     ): Promise<void> {
-        const { hosts, masters, store } = this.#parts;
-        await hosts.spread(site, [{ slot: site.slot, weight: 1 }]);
+        const { hosts, slots, store } = this.#parts;
+        await slots.connect(site);
+        await hosts.gather(site);
         const evidence = isFailure(error) ? String(error.data?.['evidence'] ?? error.message) : String(error);
         await store.changeSwitch(site.id, {
             state,
@@ -230,24 +217,7 @@ export class Switches {
             errors: running.errors,
             endedAt: Date.now()
         });
-        await this.#drain(next);
-        await masters.remove(next, next.slot);
-    }
-
-    /** Waits until the last request of a slot that gets no more has ended. */
-    async #drain(site: Site): Promise<void> {
-        const end = performance.now() + site.pool.requestSeconds * 1_000;
-        // Without a socket of its own, the request for the status is itself one that is under way.
-        const own = hasStatusListen(site.release) ? 0 : 1;
-        while (performance.now() < end) {
-            const status = await readStatus(this.#parts.ctx, site, site.slot, site.revision).catch(
-                () => null
-            );
-            if (status === null || (status.active <= own && status.queue === 0)) {
-                return;
-            }
-            await wait(drainPollMs);
-        }
+        await slots.retire(next);
     }
 }
 

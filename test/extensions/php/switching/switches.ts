@@ -23,7 +23,6 @@ echo $new ? 'new' : 'old';
 `;
 
 let rig: PhpRig;
-let standIn: Disposable;
 let id: number;
 
 /** Asks again and again, until it is told to stop; resolves with every answer. */
@@ -55,16 +54,16 @@ const textsOf = (pages: readonly Page[]): readonly string[] =>
 describe('A switch to another release', { timeout: limitMs * 2 }, () => {
     before({ timeout: limitMs }, async () => {
         if (withoutPhp === undefined) {
-            standIn = makeRelease(release);
-            rig = await PhpRig.start();
-            id = await rig.create('shop', { release: '8.2' });
-            rig.write('shop', 'public/index.php', index);
+            rig = await PhpRig.start(async (started) => {
+                started.use(makeRelease(release));
+                id = await started.create('shop', { release: '8.2' });
+                started.write('shop', 'public/index.php', index);
+            });
         }
     });
 
     after({ timeout: limitMs }, async () => {
         await rig?.close();
-        standIn?.[Symbol.dispose]();
     });
 
     real('goes back when requests fail that did not before, and says why', async () => {
