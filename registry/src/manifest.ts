@@ -55,7 +55,7 @@ export const manifestSchema = joi.object({
                 'Programs that it runs, and gives secrets to as files; inside a name, `*` is any text without a slash; `*` means any'
             ),
             users: texts.description('Accounts that it runs programs as'),
-            files: texts.description('Folders that it opens, absolute'),
+            files: texts.description('Folders and single files that it opens, absolute'),
             network: texts.description(
                 'Hosts that it connects to, or has programs connect to; `*` means any'
             ),

@@ -84,6 +84,7 @@ export interface FileEntry {
 /**
  * Files below one granted root. Paths are relative (`a/b.txt`; `''` is the root). Each part of a path is opened below the descriptor of the part
  * before it, so no link, no `..` and no race leaves the root. Links are never followed: a path through a link is refused with NOT_FOUND 40400.
+ * Where the root is a single file, `''` is that file: it can be opened, and its bits and owner changed.
  */
 export interface Files {
     /** `wx` makes a new file and fails when there is one; `mode` is for new files, default 0o640. */
@@ -103,6 +104,7 @@ export interface Files {
     link(path: string, target: string, kind: 'symbolic' | 'hard'): Promise<void>;
     /** Bytes of the file system that the root lies on: all, and those that a program without root's reserve can still use. */
     space(): Promise<{ readonly total: number; readonly available: number }>;
+    /** Makes a folder. With `parents` the folders on the way are made too, and one that is there already is kept as it is. @throws CONFLICT 40900 for a taken name */
     createFolder(
         path: string,
         options?: { readonly mode?: number; readonly parents?: boolean }
@@ -334,7 +336,7 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     accessLog(options?: AccessLogOptions): AsyncIterable<AccessRecord>;
     /** The panel itself; needs the capability `panel`. */
     readonly panel: PanelService;
-    /** Files below an absolute folder; needs the capability `files`. */
+    /** Files below an absolute folder, or a single file; needs the capability `files`. */
     files(root: string): Files;
     /** Seals texts with a key of this plugin and package. */
     readonly secrets: { seal(plain: string): Promise<string>; open(sealed: string): Promise<string> };

@@ -20,6 +20,7 @@ import { errors, type FileEntry, type Files } from '@portico/sdk';
 import type { Scope } from '@portico/sdk/host';
 
 import { emptyFolder } from './empty-folder.ts';
+import { codeOf } from './failure.ts';
 import { nameOf } from './file-name.ts';
 import { type FilesOptions, GrantedRoot } from './granted-root.ts';
 import type { LentFolders } from './lent-folders.ts';
@@ -61,12 +62,12 @@ class RootedFiles implements Files {
         if (bits === undefined) {
             throw new TypeError(`There is no mode ${String(flags)} to open a file in`);
         }
-        return this.#root.below(path, async (at, name) => {
+        return this.#root.entry(path, async (at, name) => {
             const handle = await openFile(pathOf(at, name), bits | O_NOFOLLOW | O_NONBLOCK, mode);
             const stat = await handle.stat().catch(() => null);
             if (stat === null || !stat.isFile()) {
                 await handle.close();
-                throw errors.notFound(`${path} is not a file`);
+                throw errors.notFound(`${path === '' ? 'The root' : path} is not a file`);
             }
             const owned = this.#scope.own('file', path, () => handle.close());
             (handle as FileHandle & EventEmitter).once('close', () => owned.drop());
@@ -89,7 +90,7 @@ class RootedFiles implements Files {
 
     stat: Files['stat'] = async (path) =>
         stepsOf(path).length === 0
-            ? this.#root.folder(path, async (_at, handle) => entryOf('', await handle.stat({ bigint: true })))
+            ? this.#root.handle(path, async (handle) => entryOf('', await handle.stat({ bigint: true })))
             : this.#root.below(path, async (at, name) =>
                   entryOf(name, await lstat(pathOf(at, name), { bigint: true }))
               );
@@ -129,7 +130,17 @@ class RootedFiles implements Files {
         });
 
     createFolder: Files['createFolder'] = async (path, { mode = newFolder, parents = false } = {}) =>
-        this.#root.below(path, async (at, name) => makeFolder(pathOf(at, name), mode), parents ? mode : null);
+        this.#root.below(
+            path,
+            async (at, name) =>
+                makeFolder(pathOf(at, name), mode).catch(async (error: unknown) => {
+                    const isThere = parents && codeOf(error) === 'EEXIST';
+                    if (!isThere || !(await lstat(pathOf(at, name))).isDirectory()) {
+                        throw error;
+                    }
+                }),
+            parents ? mode : null
+        );
 
     move: Files['move'] = async (from, to, { replace = false } = {}) =>
         this.#root.below(from, (source, name) =>
@@ -174,7 +185,7 @@ class RootedFiles implements Files {
         this.#root.handle(path, (handle) => handle.chmod(mode & 0o7777));
 
     chown: Files['chown'] = async (path, uid, gid) =>
-        this.#root.below(path, async (at, name) => {
+        this.#root.entry(path, async (at, name) => {
             await this.#root.refuseAround(at, name);
             await lchown(pathOf(at, name), uid, gid);
         });

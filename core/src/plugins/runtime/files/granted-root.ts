@@ -5,7 +5,7 @@
  */
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { errors } from '@portico/sdk';
 import type { Grants, Scope } from '@portico/sdk/host';
@@ -37,7 +37,7 @@ interface Limits {
     readonly forbidden: readonly string[];
 }
 
-/** A folder that a plugin asked for. Its grant is checked at each use. */
+/** A folder, or a single file, that a plugin asked for. Its grant is checked at each use. */
 export class GrantedRoot {
     readonly #root: string;
     readonly #options: Omit<FilesOptions, 'scope'>;
@@ -53,10 +53,10 @@ export class GrantedRoot {
 
     /** Opens the file or folder at the end of the path and runs work on it. */
     async handle<T>(path: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
-        if (stepsOf(path).length === 0) {
+        if (stepsOf(path).length === 0 && !(await this.#isFile())) {
             return this.folder(path, (_at, handle) => work(handle));
         }
-        return this.below(path, async (at, name) => {
+        return this.entry(path, async (at, name) => {
             await this.refuseAround(at, name);
             const stat = await lstat(pathOf(at, name));
             if (!stat.isFile() && !stat.isDirectory()) {
@@ -85,6 +85,22 @@ export class GrantedRoot {
         return this.folder(names.join('/'), (at) => work(at, last), modeOfMissing);
     }
 
+    /** As `below`; the empty path is the root itself where the root is a file, since a grant may name a single one. */
+    async entry<T>(path: string, work: (at: string, name: string) => Promise<T>): Promise<T> {
+        if (stepsOf(path).length > 0 || !(await this.#isFile())) {
+            return this.below(path, work);
+        }
+        const real = await this.real();
+        const handle = await this.#openFolder(dirname(real));
+        try {
+            return await work(`/proc/self/fd/${handle.fd}`, basename(real));
+        } catch (error) {
+            throw failureOf(error, path);
+        } finally {
+            await handle.close();
+        }
+    }
+
     /** Opens a folder step by step, holding one descriptor at a time, and runs work in it. With a mode, missing folders on the way are made with it. */
     async folder<T>(
         path: string,
@@ -92,7 +108,7 @@ export class GrantedRoot {
         modeOfMissing: number | null = null
     ): Promise<T> {
         const limits = await this.limits();
-        let handle = await this.#openRoot();
+        let handle = await this.#openFolder(await this.real());
         try {
             for (const name of stepsOf(path)) {
                 const step = pathOf(`/proc/self/fd/${handle.fd}`, name);
@@ -121,9 +137,15 @@ export class GrantedRoot {
         }
     }
 
-    async #openRoot(): Promise<FileHandle> {
-        const real = await this.real();
-        const handle = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    async #isFile(): Promise<boolean> {
+        return (await lstat(await this.real())).isFile();
+    }
+
+    /** Opens a folder by its real path. */
+    async #openFolder(real: string): Promise<FileHandle> {
+        const handle = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((error: unknown) => {
+            throw failureOf(error, '');
+        });
         // Opening looked the path up again, so what is open must be compared with what was checked.
         if ((await realpath(`/proc/self/fd/${handle.fd}`)) !== real) {
             await handle.close();

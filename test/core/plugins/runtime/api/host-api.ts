@@ -348,6 +348,31 @@ describe('ctx.files', () => {
         expect([...texts]).to.equal(['inside']);
     });
 
+    it('open a single file that is granted, and nothing beside it', async () => {
+        const path = join(folder, 'a.txt');
+        const ctx = await contextWith({ files: [path] });
+        const file = ctx.files(path);
+        const handle = await file.open('', 'r+');
+        await handle.write('INSIDE', 0);
+        await handle.close();
+        await file.chmod('', 0o600);
+        expect(await file.stat('')).to.include({ name: '', type: 'file', size: 6, mode: 0o600 });
+        expect(readFileSync(path, 'utf8')).to.equal('INSIDE');
+        for (const work of [
+            () => file.open('', 'wx'),
+            () => file.list(''),
+            () => file.open('x'),
+            () => file.remove(''),
+            () => file.move('', 'b.txt'),
+            () => file.createFolder('', { parents: true })
+        ]) {
+            expect((await failureOf(work())).code, String(work)).to.be.within(40400, 40900);
+        }
+        expect((await failureOf(ctx.files(folder).open('a.txt'))).reason).to.equal('CAPABILITY_MISSING');
+        renameSync(path, join(folder, 'old.txt'));
+        expect((await failureOf(file.open(''))).code).to.equal(40400);
+    });
+
     it("open only what is granted, and never the panel's own folder", async () => {
         const ctx = await contextWith({ files: [folder] });
         expect((await failureOf(ctx.files(outside).list(''))).reason).to.equal('CAPABILITY_MISSING');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { definePlugin, type Files } from '@portico/sdk';
+import { definePlugin, type FailureError, type Files } from '@portico/sdk';
 
 import { createPluginRig, type PluginRig } from '../../../../support/plugins/host.ts';
 
@@ -16,6 +16,12 @@ let files: Files;
 let umask: number;
 
 const modeOf = (name: string): number => statSync(join(folder, name)).mode & 0o7777;
+
+const codeOf = (work: Promise<unknown>): Promise<number> =>
+    work.then(
+        () => 0,
+        (error: FailureError) => error.code
+    );
 
 beforeEach(async () => {
     umask = process.umask(0o077); // that of the panel
@@ -56,6 +62,22 @@ describe('what ctx.files makes, under the umask of the panel', () => {
         await more.close();
         expect(modeOf('kept')).to.equal(0o600);
         expect(readFileSync(join(folder, 'kept'), 'utf8')).to.equal('newer');
+    });
+
+    it('is kept by a folder that is there already, with its parents or without', async () => {
+        await files.createFolder('there/inner', { mode: 0o700, parents: true });
+        await files.createFolder('there/inner', { mode: 0o755, parents: true });
+        expect(modeOf('there/inner')).to.equal(0o700);
+        writeFileSync(join(folder, 'file'), '');
+        symlinkSync(join(folder, 'there'), join(folder, 'link'));
+        for (const [name, options] of [
+            ['there/inner', {}],
+            ['file', { parents: true }],
+            ['link', { parents: true }]
+        ] as const) {
+            expect(await codeOf(files.createFolder(name, options)), name).to.equal(40900);
+        }
+        expect(await codeOf(files.createFolder('link/x', { parents: true }))).to.equal(40400);
     });
 
     it('is nothing behind a link', async () => {
