@@ -27,6 +27,14 @@ export interface PropertyUi {
 /** What a route is on a page, where its method and path alone do not say it. */
 export type RouteRole = 'list' | 'card' | 'chart' | 'log' | 'action' | 'hidden';
 
+/** A way from an answer to another operation, as an OpenAPI link. */
+export interface RouteLink {
+    /** Such as `hosts.get`; of a plugin's own route `<plugin>.<id>`. A link to an operation that is not mounted is left out. */
+    readonly operationId: string;
+    /** By the name of a parameter of that operation, in its path or query: the field of the answer, or of each row of a list, that it takes. */
+    readonly parameters: Readonly<Record<string, string>>;
+}
+
 /** What a route says to the pages: `ui: { … }` in its declaration. */
 export interface RouteUi {
     /** A short noun, or a verb for an action, for tabs and buttons. */
@@ -42,6 +50,8 @@ export interface RouteUi {
     readonly empty?: string;
     /** Place among the tabs or buttons, 1 first. */
     readonly order?: number;
+    /** Ways to other operations by name, beside those between a list, its items and what lies below them, which the paths say. */
+    readonly links?: Readonly<Record<string, RouteLink>>;
 }
 
 /** What a value of the vocabulary must be; the text says it in an error. */
@@ -80,7 +90,11 @@ const route: Readonly<Record<keyof RouteUi, Check>> = {
     confirm: text,
     label: text,
     empty: text,
-    order: place
+    order: place,
+    links: [
+        (value) => isObject(value) && Object.entries(value).every(([name, link]) => isLink(name, link)),
+        'an object of { operationId, parameters }, with names of letters, digits, dots, dashes and underscores'
+    ]
 };
 
 /** What is wrong with the `ui` of a property, in words; null when nothing is. */
@@ -103,6 +117,17 @@ function faultOf(value: unknown, vocabulary: Readonly<Record<string, Check>>): s
         }
     }
     return null;
+}
+
+function isLink(name: string, link: unknown): boolean {
+    return (
+        /^[A-Za-z0-9._-]{1,64}$/.test(name) &&
+        isObject(link) &&
+        Object.keys(link).every((key) => key === 'operationId' || key === 'parameters') &&
+        text[0](link['operationId']) &&
+        isObject(link['parameters']) &&
+        Object.values(link['parameters']).every((field) => text[0](field))
+    );
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -8,6 +8,7 @@ import type { JsonSchema } from '../json-schema/description.ts';
 import type { Route } from '../route.ts';
 import { createNames, sharedComponents } from './components.ts';
 import { type Operation, type OperationInput, operationOf } from './operation.ts';
+import { withForeignLinks, withLinks } from './links.ts';
 import { fullPath, templateOf } from './path.ts';
 
 /** What the navigation shows of a plugin. */
@@ -121,12 +122,13 @@ function partOf(document: OpenApiDocument, tag: string): OpenApiDocument | null 
     if (tags.length === 0) {
         return null;
     }
-    const paths = Object.fromEntries(
+    const own = Object.fromEntries(
         Object.entries(document.paths).flatMap(([path, item]) => {
             const operations = Object.entries(item).filter(([, operation]) => operation.tags.includes(tag));
             return operations.length === 0 ? [] : [[path, Object.fromEntries(operations)]];
         })
     );
+    const paths = withForeignLinks(own, document.paths);
     return { ...document, tags, paths, components: withoutUnused(document.components, paths) };
 }
 
@@ -180,7 +182,7 @@ function build(servers: readonly DescribedServer[], version: string): OpenApiDoc
         servers: [{ url: '/' }],
         security: [{ bearer: [] }],
         tags: tags.map((name) => ({ name, ...describeTag(name, servers) })),
-        paths,
+        paths: withLinks(paths, schemas),
         components: withoutUnused(withScopes(components, paths), paths)
     };
 }

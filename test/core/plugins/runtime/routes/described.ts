@@ -5,6 +5,7 @@ import { createTestHost } from '@portico/testing';
 
 import { routesOf } from '../../../../../core/src/plugins/runtime/routes/routes.ts';
 import { createOpenApi, type OpenApiDocument } from '../../../../../core/src/server/http/openapi/document.ts';
+import type { Route } from '../../../../../core/src/server/http/route.ts';
 import { validateDocument } from '../../../../support/api/document.ts';
 
 export const lab = Lab.script();
@@ -168,6 +169,73 @@ describe('what a plugin says of its routes', () => {
         expect(openApi.text('none')).to.equal(null);
     });
 
+    it('leads from a list to its items and back, and where a route says', async () => {
+        const row = joi.object({ id: joi.number().required(), ownerId: joi.number().required() });
+        const read = { method: 'GET', access: 'read', handler: none as never } as const;
+        await using host = await createTestHost(
+            plugin((ctx) => {
+                const { links } = {
+                    links: {
+                        owner: { operationId: 'users.get', parameters: { id: 'ownerId' } },
+                        gone: { operationId: 'not.there', parameters: {} }
+                    }
+                };
+                const returns = joi.array().items(row);
+                ctx.route({ ...read, path: '/jobs', id: 'jobs.list', returns, ui: { title: 'Jobs', links } });
+                ctx.route({ ...read, path: '/jobs/{id}', id: 'jobs.get', returns: row });
+                ctx.route({ ...read, path: '/jobs/{id}/runs', id: 'runs.list', returns });
+                ctx.route({ ...read, path: '/jobs/{id}/runs/{name}', id: 'runs.get', returns: row });
+                ctx.route({
+                    ...read,
+                    method: 'POST',
+                    path: '/jobs',
+                    id: 'jobs.create',
+                    access: 'write',
+                    answers: 'made',
+                    returns: row,
+                    handler: none as never
+                });
+            }),
+            { quiet: true }
+        );
+        const permissions = new Set(['read', 'write']);
+        const routes = routesOf(host.document.routes, { plugin: 'jobs', permissions } as never); // no handler is called
+        const person = { ...routes[1], id: 'users.get', path: '/api/users/{id}' } as Route;
+        const openApi = createOpenApi({
+            servers: () => [
+                { name: 'core', prefix: '', routes: [person] },
+                { name: 'jobs', prefix: '/api/plugins/jobs', routes }
+            ],
+            version: '1'
+        });
+        const linksOf = ({ paths }: OpenApiDocument, path: string, method = 'get'): unknown =>
+            paths[`/api/plugins/jobs${path}`]?.[method]?.responses[method === 'get' ? '200' : '201']?.[
+                'links'
+            ];
+        const document = openApi.document();
+        expect(validateDocument(document)).to.equal([]);
+        const owner = { parameters: { id: '$response.body#/data/0/ownerId' } };
+        const item = { operationId: 'jobs.jobs.get', parameters: { id: '$response.body#/data/0/id' } };
+        expect(linksOf(document, '/jobs')).to.equal({ item, owner: { operationId: 'users.get', ...owner } });
+        expect(document.paths['/api/plugins/jobs/jobs']?.['get']?.['x-ui']).to.equal({ title: 'Jobs' });
+        expect(linksOf(document, '/jobs', 'post')).to.equal({
+            item: { ...item, parameters: { id: '$response.body#/data/id' } }
+        });
+        expect(linksOf(document, '/jobs/{id}')).to.equal({
+            list: { operationId: 'jobs.jobs.list' },
+            runs: { operationId: 'jobs.runs.list', parameters: { id: '$request.path.id' } }
+        });
+        // No field of a row is the name.
+        expect(linksOf(document, '/jobs/{id}/runs')).to.equal(undefined);
+        expect(linksOf(document, '/jobs/{id}/runs/{name}')).to.equal({
+            list: { operationId: 'jobs.runs.list', parameters: { id: '$request.path.id' } }
+        });
+        const part = JSON.parse(openApi.text('jobs')?.body ?? '{}') as OpenApiDocument;
+        expect(validateDocument(part)).to.equal([]);
+        const operationRef = '/api/openapi.json#/paths/~1api~1users~1%7Bid%7D/get';
+        expect(linksOf(part, '/jobs')).to.equal({ item, owner: { operationRef, ...owner } });
+    });
+
     it('holds in tests: events, statuses, and fields that only answers have', async () => {
         await using host = await createTestHost(told, { quiet: true });
         const read = async (query: { readonly odd?: string }): Promise<unknown[]> =>
@@ -190,6 +258,12 @@ describe('what a plugin says of its routes', () => {
             [
                 plugin((ctx) => ctx.route({ ...base, ui: { role: 'table' } as never })),
                 /ui\.role must be one of list, card/
+            ],
+            [
+                plugin((ctx) =>
+                    ctx.route({ ...base, ui: { links: { x: { operationId: 'x', to: 'y' } } } as never })
+                ),
+                /ui\.links must be an object of \{ operationId, parameters \}/
             ],
             [plugin((ctx) => ctx.route({ ...base, ui: { name: 'x' } as never })), /ui has no name/],
             [plugin((ctx) => ctx.route({ ...base, answers: 'gone' as never })), /answers "gone"/],
