@@ -1,6 +1,6 @@
 /**
- * Records a plugin's use of dangerous capabilities, and its refused attempts, in the audit log. The first use is written at once; equal ones
- * are counted and written once a minute, so that a busy plugin does not flood the log.
+ * Records a plugin's use of dangerous capabilities, and its refused attempts, in the audit log. The first use is written at once; others
+ * are counted and written once a minute, and the very same command once a day, so that a busy plugin does not flood the log.
  */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/log/log.ts';
@@ -16,6 +16,10 @@ export interface UsageLogOptions {
 }
 
 const windowMs = 60_000;
+/** A health check repeats its command all the time. */
+const sameCommandMs = 24 * 60 * 60_000;
+/** How many commands are known at the same time; any other is one of its program. */
+const mostCommands = 500;
 const longestArguments = 2_000;
 const longestCapability = 300;
 /** How many different refusals get an entry of their own in a minute; further ones are counted together. */
@@ -24,17 +28,21 @@ const mostRefusals = 20;
 const mostRemembered = 100;
 const refused = 50305;
 
+interface Counted {
+    count: number;
+    readonly write: (count: number) => Promise<void>;
+    readonly timer: NodeJS.Timeout;
+}
+
 /** The usage log of one generation. */
 export class UsageLog {
     readonly #options: UsageLogOptions;
-    readonly #counted = new Map<
-        string,
-        { count: number; readonly write: (count: number) => Promise<void>; readonly timer: NodeJS.Timeout }
-    >();
+    readonly #counted = new Map<string, Counted>();
     /** By capability, the latest last. */
     readonly #refusals = new Map<string, Refusal>();
     /** By name. */
     readonly #deprecations = new Map<string, Deprecation>();
+    #commands = 0;
     #isClosed = false;
 
     constructor(options: UsageLogOptions) {
@@ -44,7 +52,7 @@ export class UsageLog {
     /** Records that a program was started. */
     exec(file: string, args: readonly string[], user: string | null): void {
         const argv = JSON.stringify(args).slice(0, longestArguments);
-        this.#use(`exec ${file} ${user ?? ''}`, (count) =>
+        const write = (count: number): Promise<void> =>
             this.#record({
                 action: 'exec',
                 resource: 'program',
@@ -52,8 +60,18 @@ export class UsageLog {
                 after: { args: argv, user, count },
                 outcome: 'success',
                 code: 0
-            })
-        );
+            });
+        const command = `command ${file} ${user ?? ''} ${argv}`;
+        const known = this.#counted.get(command);
+        if (known !== undefined) {
+            known.count += 1;
+            return;
+        }
+        if (this.#commands < mostCommands && !this.#isClosed) {
+            this.#commands += 1;
+            this.#count(command, sameCommandMs, write);
+        }
+        this.#use(`exec ${file} ${user ?? ''}`, write);
     }
 
     /** Records that the plugin used a capability without a grant. */
@@ -116,7 +134,7 @@ export class UsageLog {
         const left = [...this.#counted.values()];
         this.#counted.clear();
         for (const { count, write, timer } of left) {
-            clearTimeout(timer);
+            clearInterval(timer);
             if (count > 0) {
                 await write(count);
             }
@@ -148,17 +166,30 @@ export class UsageLog {
         if (this.#isClosed) {
             return; // After the end no new count begins, since it would never be written.
         }
-        const failed = (error: unknown): void =>
-            this.#options.log.error('A use could not be put on record', { error });
-        const timer = setTimeout(() => {
-            const { count = 0 } = this.#counted.get(key) ?? {};
-            this.#counted.delete(key);
-            if (count > 0) {
-                write(count).catch(failed);
+        this.#count(key, windowMs, write);
+        write(1).catch(this.#failed);
+    }
+
+    /** Counts uses from now on, and writes their number at the end of each window. Commands are counted until a window without a use. */
+    #count(key: string, ms: number, write: Counted['write']): void {
+        const isCommand = ms === sameCommandMs;
+        const timer = setInterval(() => {
+            const counted = this.#counted.get(key);
+            const count = counted?.count ?? 0;
+            if (counted !== undefined && count > 0) {
+                counted.count = 0;
+                write(count).catch(this.#failed);
             }
-        }, windowMs);
+            if (!isCommand || count === 0) {
+                clearInterval(timer);
+                this.#counted.delete(key);
+                this.#commands -= isCommand ? 1 : 0;
+            }
+        }, ms);
         timer.unref();
         this.#counted.set(key, { count: 0, write, timer });
-        write(1).catch(failed);
     }
+
+    readonly #failed = (error: unknown): void =>
+        this.#options.log.error('A use could not be put on record', { error });
 }

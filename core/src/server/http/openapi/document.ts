@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto';
 import type { JsonSchema } from '../json-schema/description.ts';
 import type { Route } from '../route.ts';
 import { createNames, sharedComponents } from './components.ts';
-import { type Operation, type OperationInput, operationOf } from './operation.ts';
 import { withForeignLinks, withLinks } from './links.ts';
+import { type Operation, type OperationInput, operationOf } from './operation.ts';
 import { fullPath, templateOf } from './path.ts';
 
 /** What the navigation shows of a plugin. */

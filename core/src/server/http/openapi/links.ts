@@ -145,7 +145,8 @@ function dataOf(
     }
     const isList = data['type'] === 'array';
     const row = isList ? resolved(data['items'] as JsonSchema | undefined, schemas) : data;
-    return { isList, fields: row?.['properties'] === undefined ? null : Object.keys(row['properties']) };
+    const properties = row?.['properties'] as JsonSchema | undefined;
+    return { isList, fields: properties === undefined ? null : Object.keys(properties) };
 }
 
 function resolved(
