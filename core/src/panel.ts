@@ -66,6 +66,8 @@ export interface PanelOptions {
     readonly pluginTiming?: PluginsOptions['timing'];
     /** Time limits of plugins' taps at an export and an import. */
     readonly hookTiming?: HookTiming;
+    /** The process is the panel's own: plugins that block, end or fill it are named. */
+    readonly watch?: boolean;
     /** Boots a copy to prove it: without an engine, renewals and notifications, so that nothing leaves this process. */
     readonly isRehearsal?: boolean;
 }
@@ -92,10 +94,9 @@ export async function createPanel({
         (path, method) => gateway.resolve(path, method),
         show
     );
-    const { isRehearsal = false } = options;
-    const proxy = isRehearsal
-        ? createProxyServices(foundation, new AbsentEngine(), homeless)
-        : createProxyServices(foundation, options.driver);
+    const { isRehearsal = false, watch = false } = options;
+    const engine = isRehearsal ? ([new AbsentEngine(), homeless] as const) : ([options.driver] as const);
+    const proxy = createProxyServices(foundation, ...engine);
     const kept = new KeptPlugins({ db, clock, keyring });
     const importExport = createImportExport({
         ...foundation,
@@ -126,6 +127,7 @@ export async function createPanel({
         http,
         routes,
         gateway: () => gateway,
+        watch,
         sdk: versionIn(new URL('../package.json', import.meta.resolve('@portico/sdk'))),
         ...(options.reached === undefined ? {} : { reached: options.reached }),
         ...(options.pluginTiming === undefined ? {} : { timing: options.pluginTiming })

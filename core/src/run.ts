@@ -26,6 +26,7 @@ export async function run(config: Config, { stopEngine }: { readonly stopEngine:
     const started = await createPanel({
         config,
         log,
+        watch: !process.execArgv.some((each) => each.startsWith('--inspect')), // a breakpoint blocks as well
         show: (text) => process.stderr.write(`\n${text}\n\n`),
         checkReturns: process.env['NODE_ENV'] === 'development'
     });

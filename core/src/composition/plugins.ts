@@ -27,6 +27,7 @@ export interface PluginParts {
     readonly http: HttpPorts;
     /** The core's routes: no plugin may have a name of theirs. */
     readonly routes: readonly Route[];
+    readonly watch: PluginsOptions['watch'];
     /** The gateway is built after the plugins; they use it when they mount. */
     gateway(): Gateway;
     /** Version of the SDK that runs the plugins. */
@@ -38,7 +39,7 @@ export interface PluginParts {
 /** Builds the plugin manager. No plugin is started. */
 export function createPluginManager(
     foundation: Foundation,
-    { people, importExport, kept, routes, sdk, reached, timing, ...parts }: PluginParts
+    { people, importExport, kept, routes, watch, sdk, reached, timing, ...parts }: PluginParts
 ): Promise<Plugins> {
     const { config, db, keyring, clock, log, hooks, notifications, events } = foundation;
     return createPlugins({
@@ -56,6 +57,7 @@ export function createPluginManager(
         host: { sdk, node: process.versions.node },
         ports: runtimePorts(foundation, { people, ...parts }),
         kept,
+        watch,
         ...(reached === undefined ? {} : { reached }),
         changed(plugin, state, before, failure) {
             notifyLater(hooks.pluginStateChanged, () => ({ plugin, state, before }));

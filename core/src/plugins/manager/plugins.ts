@@ -1,4 +1,6 @@
 /** The plugins of a panel, put together: the registry, the plugin host, records, lifecycle, installs, and what admins see of all that. */
+import { join } from 'node:path';
+
 import { createRegistry, type Registry } from '@portico/registry';
 
 import type { Clock } from '../../platform/clock.ts';
@@ -26,6 +28,8 @@ import { Records } from './records/records.ts';
 import { RecordedServices } from './records/services.ts';
 import { PluginService } from './routes/service.ts';
 import { PluginSettings } from './settings/plugin-settings.ts';
+import { Incidents } from './watchdog/incidents.ts';
+import { Watchdog } from './watchdog/watchdog.ts';
 
 /** What the plugins of a panel are made of. */
 export interface PluginsOptions {
@@ -48,6 +52,8 @@ export interface PluginsOptions {
     readonly reached?: InstallerPorts['reached'];
     readonly changed: LifecycleEvents['stateChanged'];
     readonly routesChanged: LifecycleEvents['routesChanged'];
+    /** Names plugins that block, end or fill the process; for a panel that has its process for itself. */
+    readonly watch: boolean;
     /** Milliseconds. `goodMs`: a start is good so long after the last plugin has started; default 10,000. */
     readonly timing?: Partial<GenerationTiming> & {
         readonly importMs?: number;
@@ -100,7 +106,9 @@ export class Plugins {
     readonly #options: PluginsOptions;
     readonly #registry: Registry;
     readonly #host: PluginHost;
-    readonly #errorOwner = new ErrorOwner();
+    readonly #errorOwner = new ErrorOwner((plugin, folder) => this.#watchdog?.watch({ plugin, folder }));
+    readonly #incidents: Incidents;
+    #watchdog: Watchdog | null = null;
     readonly #crashLoop: CrashLoop;
     readonly #health: PluginHealth;
     #safeMode: string | null = null;
@@ -131,6 +139,12 @@ export class Plugins {
                 routesChanged: options.routesChanged,
                 inventoryChanged: (known) => permissions.update(known)
             }
+        });
+        this.#incidents = new Incidents({
+            folder: incidentsIn(config.dataDir),
+            lifecycle: this.lifecycle,
+            log,
+            notify: (notification) => ports.notify(notification)
         });
         this.#health = new PluginHealth({
             lifecycle: this.lifecycle,
@@ -267,6 +281,7 @@ export class Plugins {
         this.#health.close();
         await this.lifecycle.close();
         await this.#options.ports.services.close();
+        await this.#watchdog?.close();
         if (this.#isOpen && this.#safeMode === null) {
             await this.#crashLoop.forgetStarts();
         }
@@ -277,9 +292,13 @@ export class Plugins {
         void this.#options.ports.services.open(); // not awaited: services that hang must not keep plugins waiting
         await this.#host.recover();
         await this.#registry.collect();
+        if (await this.#incidents.countEarlier()) {
+            await this.#crashLoop.forgetStarts(); // it is known which plugin did it, so the others need not stay away
+        }
         this.#safeMode = await this.#decideSafeMode();
         if (this.#safeMode === null) {
             await this.#crashLoop.countStart();
+            this.#watchdog = this.#options.watch ? this.#createWatchdog() : null;
         } else {
             log.warn(this.#safeMode);
         }
@@ -315,9 +334,26 @@ export class Plugins {
         return text;
     }
 
+    #createWatchdog(): Watchdog {
+        const { config, log } = this.#options;
+        return new Watchdog({
+            folder: incidentsIn(config.dataDir),
+            errorOwner: this.#errorOwner,
+            noted: (incident) =>
+                void this.#incidents
+                    .count(incident)
+                    .catch((error: unknown) =>
+                        log.error('An incident of a plugin could not be counted', { error })
+                    ),
+            failed: (error) => log.error('Plugins are no longer watched', { error })
+        });
+    }
+
     #noteGoodStart(): void {
         this.#crashLoop
             .forgetStarts()
             .catch((error: unknown) => this.#options.log.error('A good start could not be noted', { error }));
     }
 }
+
+const incidentsIn = (dataDir: string): string => join(dataDir, 'plugin-incidents');

@@ -10,17 +10,25 @@ export interface AnswerCheck {
     readonly document: Pick<RouteDocument, 'answers'>;
 }
 
+/** Characters of JSON. A larger answer is made, held and sent as one piece, while the whole panel waits. */
+const mostCharacters = 16 * 1024 * 1024;
+
 const statuses = { done: 200, made: 201, task: 202 } as const;
 
 /**
  * Turns an answer or a reply into JSON text.
  *
- * @throws TypeError when the answer is no object, list or nothing; with a check, also when it is not what the route declares
+ * @throws TypeError when the answer is no object, list or nothing, or is larger than 16 MiB; with a check, also when it is not what the route declares
  */
 export function serialise(answer: unknown, check: AnswerCheck | null, route: string): JsonAnswer {
     const reply = isReply(answer) ? answer : { status: 200, message: 'ok', headers: {}, data: answer };
     const json = JSON.stringify(reply.data) ?? 'null';
     requireObject(json, route);
+    if (json.length > mostCharacters) {
+        throw new TypeError(
+            `${route} answers with ${Math.ceil(json.length / 1024 / 1024)} MiB, and 16 are allowed: answer in pages, or with a download`
+        );
+    }
     if (check !== null && check.returns !== null) {
         requireFit(check.returns, JSON.parse(json), `${route} answers what its schema does not say`);
     }

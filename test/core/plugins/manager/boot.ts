@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -88,17 +88,20 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         expect((await again.get('/api/plugins/sound/hello')).data).to.equal({ text: 'Hello' });
     });
 
-    it('comes back by itself after three starts that a plugin ended', async () => {
+    it('puts the plugin that ended three starts in quarantine, and loads the others', async () => {
         folder.write('suicidal', pluginModule('', { head: 'process.exit(7);' }));
+        folder.write('sound', pluginModule(helloRoute));
         await start();
         for (let attempt = 0; attempt < 3; attempt += 1) {
             panel.launch();
             await until(() => !panel.running, 'its end', 30_000);
         }
         await panel.start();
-        expect((await (await panel.login()).get('/api/plugins')).headers['x-portico-safe-mode']).to.equal(
-            '1'
-        );
+        const client = await panel.login();
+        await reaches(client, 'sound', 'running');
+        expect((await client.get('/api/plugins')).headers['x-portico-safe-mode']).to.be.undefined();
+        expect(await stateOf(client, 'suicidal')).to.equal(['quarantined', 'PROCESS_EXITED']);
+        expect(readdirSync(join(panel.dataDir, 'plugin-incidents'))).to.equal([]);
     });
 
     it('stops a plugin that throws an uncaught error, and lets the panel and the others go on', async () => {

@@ -278,12 +278,17 @@ export class Lifecycle {
     handleUncaught(name: string, error: unknown): void {
         const message = error instanceof Error ? error.message : String(error);
         this.#options.log.error('A plugin threw an uncaught error', { plugin: name, error });
+        this.end(name, 'it threw an uncaught error', { stage: 'running', code: 'UNCAUGHT', message });
+    }
+
+    /** Stops a plugin that does harm, and marks it as failed; in the background. */
+    end(name: string, reason: string, failure: Omit<PluginFailure, 'at'>): void {
         this.#background.add(
             this.withPlugin(name, async () => {
                 const runtime = this.runtime(name);
                 if (runtime?.generation != null && this.#phase !== 'closing') {
-                    await this.stop(runtime, 'it threw an uncaught error');
-                    await this.markFailed(runtime, { stage: 'running', code: 'UNCAUGHT', message });
+                    await this.stop(runtime, reason);
+                    await this.markFailed(runtime, failure);
                     this.reconcileDependants(name);
                 }
             })

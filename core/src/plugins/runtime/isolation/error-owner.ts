@@ -21,6 +21,12 @@ export class ErrorOwner {
     readonly #context = new AsyncLocalStorage<string | null>();
     /** Name of each plugin whose code was imported, by its folder. */
     readonly #folders = new Map<string, string>();
+    readonly #imported: (plugin: string, folder: string) => void;
+
+    /** @param imported - is told each folder before code in it runs */
+    constructor(imported: (plugin: string, folder: string) => void = () => undefined) {
+        this.#imported = imported;
+    }
 
     /**
      * The context of a plugin.
@@ -28,6 +34,7 @@ export class ErrorOwner {
      */
     confine(plugin: string, folder: string): Confine {
         this.#folders.set(folder, plugin);
+        this.#imported(plugin, folder);
         return {
             enter: (work) => this.#context.run(plugin, work),
             leave: (work) => this.#context.run(null, work)
@@ -39,6 +46,14 @@ export class ErrorOwner {
         return this.#context.getStore() ?? this.#byStack(error);
     }
 
+    /** The plugin whose code runs now; null when it is the panel's own. */
+    running(): string | null {
+        return (
+            this.#context.getStore() ??
+            framesOf(new Error()).reduce<string | null>((found, file) => found ?? this.#byFile(file), null)
+        );
+    }
+
     /** Runs work outside of every plugin's context. */
     outside<T>(work: () => T): T {
         return this.#context.run(null, work);
@@ -46,9 +61,11 @@ export class ErrorOwner {
 
     #byStack(error: unknown): string | null {
         const top = error instanceof Error ? framesOf(error)[0] : undefined;
-        return top === undefined
-            ? null
-            : ([...this.#folders].find(([folder]) => top.startsWith(folder + sep))?.[1] ?? null);
+        return top === undefined ? null : this.#byFile(top);
+    }
+
+    #byFile(file: string): string | null {
+        return [...this.#folders].find(([folder]) => file.startsWith(folder + sep))?.[1] ?? null;
     }
 }
 

@@ -13,6 +13,8 @@ import type { Route } from '../route.ts';
 type StreamRoute = Extract<Route, { kind: 'stream' }>;
 
 const heartbeatMs = 15_000;
+/** Of one event. Listeners that read slowly hold one each. */
+const mostCharacters = 1024 * 1024;
 /** When a client should come back after the server behind its stream was taken away. */
 const resumeMs = 1_000;
 
@@ -170,5 +172,11 @@ function createArrivals(iterator: AsyncIterator<StreamEvent>, came: () => void):
 function textOf(event: StreamEvent): string {
     const field = (name: string, value: string | undefined): string =>
         value === undefined ? '' : `${name}: ${value.replace(/[\r\n\0]/g, ' ')}\n`;
-    return `${field('id', event.id)}${field('event', event.event)}data: ${JSON.stringify(event.data) ?? 'null'}\n\n`;
+    const data = JSON.stringify(event.data) ?? 'null';
+    if (data.length > mostCharacters) {
+        throw new RangeError(
+            `An event has ${Math.ceil(data.length / 1024 / 1024)} MiB, and 1 is allowed: send more events, or offer a download`
+        );
+    }
+    return `${field('id', event.id)}${field('event', event.event)}data: ${data}\n\n`;
 }

@@ -13,6 +13,7 @@ const answers: Readonly<Record<string, unknown>> = {
     number: 7,
     flag: true,
     time: new Date(0),
+    endless: { text: 'x'.repeat(16 * 1024 * 1024) },
     replied: reply.with('Saved', {}),
     nothing: undefined,
     null: null,
@@ -55,7 +56,7 @@ describe("a plugin's answer", () => {
 
     after(() => rig.close());
 
-    it('is an object, a list or nothing; a text, number, flag or time is a bug, and the log says of which route', async () => {
+    it('is an object, a list or nothing; a text, number, flag, time or more than 16 MiB is a bug, and the log says of which route', async () => {
         const seen = async (name: string) => {
             const { code, data } = await rig.ask('viewer', 'GET', `/api/plugins/probe/${name}`);
             return [code, data];
@@ -64,6 +65,8 @@ describe("a plugin's answer", () => {
             expect((await seen(name))[0], name).to.equal(50000);
         }
         expect(rig.http.lines.join('')).to.contain('get.text answers with a string: return an object');
+        expect((await seen('endless'))[0]).to.equal(50000);
+        expect(rig.http.lines.join('')).to.contain('get.endless answers with 17 MiB, and 16 are allowed');
         expect(await seen('nothing')).to.equal([0, null]);
         expect(await seen('null')).to.equal([0, null]);
         expect(await seen('list')).to.equal([0, ['Saved']]);
