@@ -95,8 +95,8 @@ export async function createPanel({
         show
     );
     const { isRehearsal = false, watch = false } = options;
-    const engine = isRehearsal ? ([new AbsentEngine(), homeless] as const) : ([options.driver] as const);
-    const proxy = createProxyServices(foundation, ...engine);
+    const driver = isRehearsal ? new AbsentEngine() : options.driver;
+    const proxy = createProxyServices(foundation, driver, isRehearsal ? homeless : undefined);
     const kept = new KeptPlugins({ db, clock, keyring });
     const importExport = createImportExport({
         ...foundation,

@@ -29,5 +29,7 @@ const watchdog = new Watchdog({
 const { harm } = (await import(module)) as { readonly harm: () => unknown };
 const { enter } = errorOwner.confine('harmful', dirname(module));
 enter(() => setTimeout(harm, 50));
+const alive = setInterval(() => undefined, 1_000); // the watchdog keeps no process running
 await (waits ? noted.promise : new Promise((done) => setTimeout(done, 200)));
 await watchdog.close();
+clearInterval(alive);

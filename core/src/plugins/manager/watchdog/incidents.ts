@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 
 import type { Notification } from '@portico/sdk';
 
-import type { Logger } from '../../../platform/log.ts';
+import type { Logger } from '../../../platform/log/log.ts';
 import type { Lifecycle } from '../reconciler/lifecycle.ts';
 import { countFailure } from '../reconciler/quarantine.ts';
 import { type KeptIncident, readIncidents } from './incident.ts';
