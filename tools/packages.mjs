@@ -79,6 +79,26 @@ export const SYSTEM_PACKAGES = [
         what: 'the firewall of the tests'
     },
     { command: 'ip', package: 'iproute2', for: 'test', what: 'what makes network namespaces for the tests' },
+    {
+        command: 'dockerd',
+        package: 'docker.io',
+        for: 'test',
+        unit: 'docker.service',
+        what: 'the container engine of the tests'
+    },
+    {
+        command: 'docker-registry',
+        package: 'docker-registry',
+        for: 'test',
+        unit: 'docker-registry.service',
+        what: 'the registry of images of the tests'
+    },
+    {
+        command: 'busybox',
+        package: 'busybox-static',
+        for: 'test',
+        what: 'what the images of the tests are made of'
+    },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
     {
         command: 'nginx',

@@ -17,6 +17,7 @@ const rounds = 100;
 const extensions = new URL('../../extensions', import.meta.url).pathname;
 /** A route of each that needs nothing but a root. */
 const routes: Readonly<Record<string, string>> = {
+    container: 'exceptions',
     cronjob: 'tasks',
     database: 'servers',
     filemanager: 'files?root=here&path=/',

@@ -1,0 +1,45 @@
+/** What is wrong with a compose file, gathered while it is read. */
+import { fail } from '../errors.ts';
+
+/** One fault. */
+export interface ComposeError {
+    /** Dotted, such as `services.web.ports.0`. */
+    readonly path: string;
+    readonly line: number | null;
+    readonly message: string;
+}
+
+/** Faults, and keys that are not carried out. */
+export class Problems {
+    readonly errors: ComposeError[] = [];
+    readonly unsupported: string[] = [];
+    readonly warnings: string[] = [];
+    readonly #lineOf: (path: readonly (string | number)[]) => number | null;
+
+    constructor(lineOf: (path: readonly (string | number)[]) => number | null = () => null) {
+        this.#lineOf = lineOf;
+    }
+
+    error(path: readonly (string | number)[], message: string): void {
+        this.errors.push({ path: path.join('.'), line: this.#lineOf(path), message });
+    }
+
+    lacks(path: readonly (string | number)[], why = ''): void {
+        this.unsupported.push(path.join('.'));
+        this.errors.push({
+            path: path.join('.'),
+            line: this.#lineOf(path),
+            message: `${path.at(-1)} is not carried out${why === '' ? '' : `: ${why}`}`
+        });
+    }
+
+    /** @throws COMPOSE_UNSUPPORTED 42251, COMPOSE_INVALID 42250 */
+    refuse(): void {
+        if (this.unsupported.length > 0) {
+            throw fail.COMPOSE_UNSUPPORTED({ keys: this.unsupported, errors: this.errors });
+        }
+        if (this.errors.length > 0) {
+            throw fail.COMPOSE_INVALID({ errors: this.errors });
+        }
+    }
+}

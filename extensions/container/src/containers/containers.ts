@@ -1,0 +1,326 @@
+/** Single containers: listed, shown, made, changed, made again, and removed. */
+import { type Actor, errors, type TaskRun, type TaskView } from '@portico/sdk';
+
+import type { InspectedContainer, ListedContainer } from '../engine/documents.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Inventory } from '../engine/inventory.ts';
+import { fail } from '../errors.ts';
+import type { Images, PullPolicy } from '../images/images.ts';
+import { compareExposure, consentFor, type Exposure, type Finding } from '../policy/judge.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { Ctx } from '../settings.ts';
+import { labelOf, type LimitChange, mergeLimits, type Spec } from '../spec/spec.ts';
+import type { Making } from './making.ts';
+import { detailOf, rowOf } from './view.ts';
+
+/** What is done with a container that exists. */
+export const containerActions = ['start', 'stop', 'restart', 'pause', 'unpause', 'kill'] as const;
+/** One of {@link containerActions}. */
+export type ContainerAction = (typeof containerActions)[number];
+
+/** What the containers need. */
+export interface ContainersOptions {
+    readonly ctx: Ctx;
+    readonly engine: Engine;
+    readonly inventory: Inventory;
+    readonly policy: Policy;
+    readonly images: Images;
+    readonly making: Making;
+}
+
+/** How one is made. */
+export interface MakeOptions {
+    readonly pull: PullPolicy;
+    readonly start: boolean;
+    readonly consent: string | null;
+}
+
+/** What is said to a person who has to consent. */
+export interface ConsentPlan {
+    readonly findings: readonly Finding[];
+    readonly exposure: Exposure;
+    readonly consent: string | null;
+}
+
+/** A container that runs so long after it was made again has taken over. */
+const takeOverMs = 30_000;
+
+/** The containers of the engine. */
+export class Containers {
+    readonly #options: ContainersOptions;
+
+    constructor(options: ContainersOptions) {
+        this.#options = options;
+    }
+
+    async list(): Promise<readonly ReturnType<typeof rowOf>[]> {
+        return (await this.#options.inventory.list()).map(rowOf);
+    }
+
+    /** @throws NOT_FOUND 40400 */
+    async detail(id: string): Promise<ReturnType<typeof detailOf>> {
+        const { container, spec } = await this.#options.inventory.known(id);
+        return this.#detailOf(container, spec);
+    }
+
+    async #detailOf(container: InspectedContainer, spec: Spec): Promise<ReturnType<typeof detailOf>> {
+        const findings = await this.#options.policy.judge(
+            [{ service: serviceOf(container), spec }],
+            subjectOf(container),
+            await this.#siblings(container)
+        );
+        return detailOf(container, spec, findings);
+    }
+
+    /** Does an action; what is so already succeeds. @throws ENGINE_REFUSED 42254 */
+    async act(
+        id: string,
+        action: ContainerAction,
+        { timeoutSeconds, signal }: { readonly timeoutSeconds: number; readonly signal?: string | undefined }
+    ): Promise<ReturnType<typeof detailOf>> {
+        const { engine, inventory } = this.#options;
+        const container = await inventory.container(id);
+        const { Running: running, Paused: paused } = container.State;
+        const isSo = {
+            start: running && !paused,
+            stop: !running && !container.State.Restarting,
+            restart: false,
+            pause: paused,
+            unpause: running && !paused,
+            kill: !running
+        }[action];
+        if (!isSo) {
+            await engine.call('POST', `/containers/${container.Id}/${action}`, {
+                query:
+                    action === 'kill'
+                        ? { signal }
+                        : action === 'stop' || action === 'restart'
+                          ? { t: timeoutSeconds }
+                          : {},
+                patienceMs: (timeoutSeconds + 60) * 1_000
+            });
+        }
+        return this.detail(container.Id);
+    }
+
+    /** Changes what can be changed in place. @throws STACK_OWNED 40950, ENGINE_LACKS 50150 */
+    async update(
+        id: string,
+        change: {
+            readonly name?: string | undefined;
+            readonly restart?: Spec['restart'] | undefined;
+            readonly limits?: LimitChange | undefined;
+        }
+    ): Promise<ReturnType<typeof detailOf>> {
+        const { engine, inventory, making } = this.#options;
+        const { container, spec } = await inventory.known(id);
+        this.mustBeFree(container);
+        if (change.restart !== undefined || change.limits !== undefined) {
+            const { kind } = await engine.info();
+            if (kind === 'podman') {
+                throw fail.ENGINE_LACKS({ what: 'Podman changes no limits in place' });
+            }
+            const { memoryBytes, cpus, pids } = mergeLimits(spec.limits, change.limits ?? {});
+            await engine.call('POST', `/containers/${container.Id}/update`, {
+                body: {
+                    ...(change.restart === undefined ? {} : { RestartPolicy: { Name: change.restart } }),
+                    ...(change.limits === undefined
+                        ? {}
+                        : {
+                              Memory: memoryBytes ?? 0,
+                              MemorySwap: memoryBytes === null ? -1 : memoryBytes * 2,
+                              NanoCpus: Math.round((cpus ?? 0) * 1_000_000_000),
+                              PidsLimit: pids ?? -1
+                          })
+                },
+                patienceMs: 30_000
+            });
+        }
+        if (change.name !== undefined && change.name !== spec.name) {
+            await making.rename(container.Id, change.name);
+        }
+        return this.detail(container.Id);
+    }
+
+    /** @throws IN_USE 40901 for one that runs, unless `force`; STACK_OWNED 40950 */
+    async remove(
+        id: string,
+        { force, volumes }: { readonly force: boolean; readonly volumes: boolean }
+    ): Promise<void> {
+        const { inventory, making } = this.#options;
+        const container = await inventory.container(id);
+        this.mustBeFree(container);
+        if (container.State.Running && !force) {
+            throw errors.inUse('the container itself, which runs');
+        }
+        await making.remove(container.Id, volumes);
+    }
+
+    /** Begins a task that makes a container. What is known to fail is said at once. */
+    async begin(spec: Spec, options: MakeOptions, actor: Actor): Promise<TaskView> {
+        const { ctx, inventory, images } = this.#options;
+        if ((await inventory.findContainer(spec.name)) !== null) {
+            throw errors.conflict('name');
+        }
+        await this.#mustConsent(spec, [], options.consent);
+        return ctx.task(
+            {
+                kind: 'create',
+                title: `Make the container ${spec.name}`,
+                access: 'write',
+                resource: spec.name,
+                key: `container:${spec.name}`,
+                actor
+            },
+            async (run) => {
+                await images.ensure(spec.image, options.pull, run);
+                // A volume, a link or an exception may have changed while the image came.
+                await this.#mustConsent(spec, [], options.consent);
+                return this.#make(spec, options.start, run);
+            }
+        );
+    }
+
+    /** Begins a task that makes a container again, with another spec. Its volumes stay; the old one is back if the new one does not run. */
+    async recreate(
+        id: string,
+        change: (spec: Spec) => Spec,
+        { consent, actor }: { readonly consent: string | null; readonly actor: Actor }
+    ): Promise<TaskView> {
+        const { ctx, inventory, images } = this.#options;
+        const { container, spec: before } = await inventory.known(id);
+        this.mustBeFree(container);
+        if (serviceOf(container) !== null) {
+            throw errors.inUse(`the stack ${container.Config.Labels?.[labelOf.project]}: change it there`);
+        }
+        const lacking = before.foreign;
+        if (lacking.length > 0) {
+            throw fail.ENGINE_LACKS({
+                what: `the container has ${lacking.join(', ')}, which cannot be carried over`
+            });
+        }
+        const spec = change(before);
+        const was = await this.#options.policy.judge([{ service: null, spec: before }], subjectOf(container));
+        await this.#mustConsent(spec, was, consent);
+        return ctx.task(
+            {
+                kind: 'recreate',
+                title: `Make the container ${spec.name} again`,
+                access: 'write',
+                resource: spec.name,
+                key: `container:${before.name}`,
+                actor
+            },
+            async (run) => {
+                await images.ensure(spec.image, 'missing', run);
+                await this.#mustConsent(spec, was, consent);
+                return this.#replace(container, spec, run);
+            }
+        );
+    }
+
+    /** @throws STACK_OWNED 40950 for what another plugin made */
+    mustBeFree({ Config: { Labels: labels } }: InspectedContainer): void {
+        const owner = labels?.[labelOf.owner];
+        if (owner !== undefined) {
+            throw fail.STACK_OWNED({ owner });
+        }
+    }
+
+    async #make(spec: Spec, start: boolean, run: TaskRun): Promise<unknown> {
+        const { making } = this.#options;
+        run.progress(null, `Making ${spec.name}`);
+        const id = await making.create(spec);
+        if (start) {
+            await making.start(id).catch(async (error: unknown) => {
+                await making.remove(id).catch(() => undefined);
+                throw error;
+            });
+        }
+        return this.detail(id);
+    }
+
+    async #replace(old: InspectedContainer, spec: Spec, run: TaskRun): Promise<unknown> {
+        const { making } = this.#options;
+        const oldName = old.Name.replace(/^\//, '');
+        const wasRunning = old.State.Running;
+        const aside = `${oldName}-before-${Date.now().toString(36)}`;
+        run.progress(null, `Making ${spec.name} again`);
+        await making.rename(old.Id, aside);
+        let made: string | null = null;
+        try {
+            made = await making.create(spec);
+            if (wasRunning) {
+                await making.stop(old.Id);
+                await making.start(made);
+                await making.waitFor(made, {
+                    until: 'running',
+                    deadline: Date.now() + takeOverMs,
+                    signal: run.signal,
+                    service: spec.name
+                });
+            }
+        } catch (error) {
+            run.log('The new container does not run: the old one comes back');
+            if (made !== null) {
+                await making.remove(made).catch(() => undefined);
+            }
+            await making.rename(old.Id, oldName);
+            if (wasRunning) {
+                await making.start(old.Id);
+            }
+            throw error;
+        }
+        await making.remove(old.Id);
+        return this.detail(made);
+    }
+
+    /** @throws POLICY_REFUSED 42253, SPEC_CONSENT_REQUIRED 40951 */
+    async #mustConsent(spec: Spec, was: readonly Finding[], consent: string | null): Promise<void> {
+        const { policy } = this.#options;
+        const judged = await policy.resolve([{ service: null, spec }], null);
+        const findings = await policy.judge(judged, `container:${spec.name}`);
+        policy.refuse(findings);
+        const exposure = compareExposure(was, findings);
+        const needed = consentFor(
+            `container:${spec.name}`,
+            exposure,
+            judged.map((each) => each.spec)
+        );
+        if (needed !== null && needed !== consent) {
+            const plan: ConsentPlan = { findings, exposure, consent: needed };
+            throw fail.SPEC_CONSENT_REQUIRED({ plan });
+        }
+    }
+
+    /** Containers of the same stack, whose namespaces may be joined. */
+    async #siblings(container: InspectedContainer): Promise<ReadonlySet<string>> {
+        const stack = container.Config.Labels?.[labelOf.project];
+        const modes = [
+            container.HostConfig.NetworkMode,
+            container.HostConfig.PidMode,
+            container.HostConfig.IpcMode
+        ];
+        if (stack === undefined || !modes.some((mode) => mode?.startsWith('container:') === true)) {
+            return new Set();
+        }
+        const listed: readonly ListedContainer[] = await this.#options.inventory.list(stack);
+        return new Set(
+            listed.flatMap(({ Id, Names }) => [
+                `container:${Id}`,
+                ...Names.map((name) => `container:${name.slice(1)}`)
+            ])
+        );
+    }
+}
+
+/** The name of the subject of exceptions. */
+export function subjectOf({ Config: { Labels: labels }, Name: name }: InspectedContainer): string {
+    const stack = labels?.[labelOf.project];
+    return stack === undefined ? `container:${name.replace(/^\//, '')}` : `stack:${stack}`;
+}
+
+/** The service of a container of a stack; null for a single one. */
+export function serviceOf({ Config: { Labels: labels } }: InspectedContainer): string | null {
+    return labels?.[labelOf.project] === undefined ? null : (labels[labelOf.service] ?? null);
+}

@@ -1,0 +1,152 @@
+/** Makes containers of resulting specs, and removes them. The only place that calls the engine's create. */
+import { setTimeout as wait } from 'node:timers/promises';
+
+import type { Engine } from '../engine/engine.ts';
+import type { Inventory } from '../engine/inventory.ts';
+import { fail } from '../errors.ts';
+import type { Ctx } from '../settings.ts';
+import { createBody } from '../spec/create-body.ts';
+import type { Spec, SpecFile } from '../spec/spec.ts';
+import { tarOf } from '../spec/tar.ts';
+import { healthOf } from './view.ts';
+
+const slowMs = 120_000;
+/** A container that runs so long is said to run. */
+const settledMs = 1_000;
+const pollMs = 150;
+
+/** How a container that was started does. */
+export type Outcome = 'running' | 'healthy' | 'completed';
+
+/** What a wait is for. */
+export interface WaitOptions {
+    readonly until: Outcome;
+    /** Milliseconds since 1970. */
+    readonly deadline: number;
+    readonly signal: AbortSignal;
+    /** Names it in errors. */
+    readonly service: string;
+}
+
+/** Makes, starts and removes containers. */
+export class Making {
+    readonly #ctx: Ctx;
+    readonly #engine: Engine;
+    readonly #inventory: Inventory;
+
+    constructor(ctx: Ctx, engine: Engine, inventory: Inventory) {
+        this.#ctx = ctx;
+        this.#engine = engine;
+        this.#inventory = inventory;
+    }
+
+    /** Makes a container with its files and networks, and does not start it. Returns its id. */
+    async create(spec: Spec, imageId?: string): Promise<string> {
+        const engine = await this.#engine.info();
+        await this.#makeFolders(spec);
+        const body = createBody(spec, { engine, logBytes: this.#ctx.settings.logBytes, imageId });
+        const { Id: id } = await this.#engine.call<{ Id: string }>('POST', '/containers/create', {
+            query: { name: spec.name },
+            body,
+            patienceMs: slowMs
+        });
+        try {
+            for (const { name, aliases } of spec.networkMode === '' ? spec.networks.slice(1) : []) {
+                await this.#engine.call('POST', `/networks/${encodeURIComponent(name)}/connect`, {
+                    body: { Container: id, EndpointConfig: { Aliases: aliases } }
+                });
+            }
+            await this.#writeFiles(id, spec.files);
+            return id;
+        } catch (error) {
+            await this.remove(id).catch(() => undefined);
+            throw error;
+        }
+    }
+
+    async start(id: string): Promise<void> {
+        await this.#engine.call('POST', `/containers/${id}/start`, { patienceMs: slowMs });
+    }
+
+    /** Stops a container by its own stop time. */
+    async stop(id: string, timeoutSeconds?: number): Promise<void> {
+        await this.#engine.call('POST', `/containers/${id}/stop`, {
+            query: { t: timeoutSeconds },
+            patienceMs: ((timeoutSeconds ?? 300) + 30) * 1_000
+        });
+    }
+
+    /** Removes a container, running or not. `volumes`: those without a name, too. */
+    async remove(id: string, volumes = false): Promise<void> {
+        await this.#engine.call('DELETE', `/containers/${id}`, {
+            query: { force: true, v: volumes },
+            patienceMs: slowMs
+        });
+    }
+
+    async rename(id: string, name: string): Promise<void> {
+        await this.#engine.call('POST', `/containers/${id}/rename`, { query: { name } });
+    }
+
+    /** Waits until a container does as it should. @throws DEPLOY_FAILED 42252 as soon as it cannot any more */
+    async waitFor(id: string, { until, deadline, signal, service }: WaitOptions): Promise<void> {
+        let runsSince = 0;
+        for (;;) {
+            signal.throwIfAborted();
+            const container = await this.#inventory.container(id);
+            const { State: state } = container;
+            const health = healthOf(container);
+            const isOver = !state.Running && !state.Restarting && state.Status !== 'created';
+            if (until === 'completed' && isOver && state.ExitCode === 0) {
+                return;
+            }
+            if (isOver || (state.Restarting && until !== 'completed') || container.RestartCount > 0) {
+                const why = state.OOMKilled === true ? 'out of memory' : `ended with ${state.ExitCode}`;
+                throw fail.DEPLOY_FAILED({ service, why: state.Error ? `${why}: ${state.Error}` : why });
+            }
+            if (health === 'unhealthy') {
+                throw fail.DEPLOY_FAILED({ service, why: 'its check says unhealthy' });
+            }
+            runsSince = state.Running ? (runsSince === 0 ? Date.now() : runsSince) : 0;
+            const isSettled = runsSince > 0 && Date.now() - runsSince >= settledMs;
+            if (until !== 'completed' && isSettled && (health === 'healthy' || health === 'none')) {
+                return;
+            }
+            if (Date.now() > deadline) {
+                const why = health === 'starting' ? 'not healthy in time' : 'not running in time';
+                throw fail.DEPLOY_FAILED({ service, why });
+            }
+            await wait(pollMs, undefined, { signal });
+        }
+    }
+
+    async #writeFiles(id: string, files: readonly SpecFile[]): Promise<void> {
+        if (files.length > 0) {
+            await this.#engine.call('PUT', `/containers/${id}/archive`, {
+                query: { path: '/' },
+                body: (async function* bytes() {
+                    yield tarOf(files);
+                })(),
+                patienceMs: slowMs
+            });
+        }
+    }
+
+    /** Folders of binds below the folder of stacks are made, as Compose does; others must be there. */
+    async #makeFolders({ mounts }: Spec): Promise<void> {
+        const { stackFolder } = this.#ctx.settings;
+        for (const { type, source } of mounts) {
+            if (type === 'bind' && source !== null && source.startsWith(`${stackFolder}/`)) {
+                const files = this.#ctx.files('/');
+                const path = source.slice(1);
+                const isThere = await files.stat(path).then(
+                    () => true,
+                    () => false
+                );
+                if (!isThere) {
+                    await files.createFolder(path, { parents: true, mode: 0o755 });
+                }
+            }
+        }
+    }
+}

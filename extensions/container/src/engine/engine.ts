@@ -1,0 +1,279 @@
+/** The client of the engine's API: HTTP over its unix socket. */
+// eslint-disable-next-line no-restricted-imports -- each connection is one of ctx.dial, which lets through granted sockets alone
+import { type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
+import { finished } from 'node:stream/promises';
+
+import { errors, type FailureError, isFailure } from '@portico/sdk';
+
+import { fail } from '../errors.ts';
+import type { Ctx } from '../settings.ts';
+import type { EngineVersion } from './documents.ts';
+
+/** How long the head of an answer may take, unless a call says otherwise. */
+const patienceMs = 5_000;
+const places = ['/run/docker.sock', '/run/podman/podman.sock'];
+/** The newest version of the API that this client speaks. */
+const newestApi = 41;
+
+/** One call. */
+export interface EngineCall {
+    readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+    /** Goes as JSON; bytes and streams go as they are, as a tar archive. */
+    readonly body?: object | AsyncIterable<Uint8Array>;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly signal?: AbortSignal | undefined;
+    /** For the head of the answer, in milliseconds; 0: no limit. Default: 5,000. */
+    readonly patienceMs?: number;
+}
+
+/** What engine is there. */
+export interface EngineInfo {
+    readonly kind: 'docker' | 'podman';
+    readonly version: string;
+    readonly apiVersion: string;
+    readonly arch: string;
+    readonly socket: string;
+    /** Prefix of paths, such as `/v1.41`. */
+    readonly prefix: string;
+}
+
+/** Speaks to one Docker or Podman engine. */
+export class Engine {
+    readonly #ctx: Ctx;
+    #found: { readonly setting: string | undefined; readonly info: Promise<EngineInfo> } | null = null;
+
+    constructor(ctx: Ctx) {
+        this.#ctx = ctx;
+    }
+
+    /** Which engine answers. @throws TOOL_MISSING 50302 when there is none, ENGINE_DOWN 50350 when it gives no answer */
+    async info(): Promise<EngineInfo> {
+        const setting = this.#ctx.settings.socket;
+        if (this.#found?.setting !== setting) {
+            this.#found = null;
+        }
+        const found = (this.#found ??= { setting, info: this.#find(setting) });
+        try {
+            return await found.info;
+        } catch (error) {
+            if (this.#found === found) {
+                this.#found = null;
+            }
+            throw error;
+        }
+    }
+
+    /** A call that answers JSON. @throws ENGINE_REFUSED 42254, NOT_FOUND 40400, IN_USE 40901, ENGINE_DOWN 50350, TOOL_MISSING 50302 */
+    async call<T>(method: string, path: string, call: EngineCall = {}): Promise<T> {
+        const response = await this.open(method, path, call);
+        const text = await readText(response);
+        return (text === '' ? null : JSON.parse(text)) as T;
+    }
+
+    /** As {@link Engine.call}; null where the engine has nothing of that name. */
+    async find<T>(path: string, call: EngineCall = {}): Promise<T | null> {
+        try {
+            return await this.call<T>('GET', path, call);
+        } catch (error) {
+            if (isFailure(error) && error.code === 40400) {
+                return null;
+            }
+            throw error;
+        }
+    }
+
+    /** A call whose answer is read as a stream. Aborting the signal, or destroying the answer, ends it. */
+    async open(method: string, path: string, call: EngineCall = {}): Promise<IncomingMessage> {
+        const { socket, prefix } = await this.info();
+        const response = await this.#request(socket, method, `${prefix}${path}`, call).catch(
+            (error: unknown) => {
+                this.#found = null;
+                throw error;
+            }
+        );
+        const { statusCode = 500 } = response;
+        if (statusCode < 400) {
+            return response;
+        }
+        throw failureOf(statusCode, await readText(response));
+    }
+
+    /** A call after which the connection belongs to the caller, both ways. */
+    async hijack(path: string, body: object): Promise<{ readonly socket: Socket; readonly head: Buffer }> {
+        const { socket, prefix } = await this.info();
+        const { promise, resolve, reject } = Promise.withResolvers<{ socket: Socket; head: Buffer }>();
+        const text = JSON.stringify(body);
+        const sent = request({
+            method: 'POST',
+            path: `${prefix}${path}`,
+            createConnection: () => this.#ctx.dial({ path: socket }),
+            headers: {
+                host: 'engine',
+                connection: 'Upgrade',
+                upgrade: 'tcp',
+                'content-type': 'application/json',
+                'content-length': Buffer.byteLength(text)
+            }
+        });
+        const timer = setTimeout(
+            () => sent.destroy(fail.ENGINE_DOWN({ why: 'no answer in 5 s' })),
+            patienceMs
+        );
+        sent.once('upgrade', (_response: IncomingMessage, connection, head) =>
+            resolve({ socket: connection as Socket, head })
+        );
+        sent.once('response', (response) => {
+            readText(response).then(
+                (said) => reject(failureOf(response.statusCode ?? 500, said)),
+                (error: unknown) => reject(downOf(error))
+            );
+        });
+        sent.once('error', (error) => reject(downOf(error)));
+        sent.end(text);
+        try {
+            return await promise;
+        } finally {
+            clearTimeout(timer);
+        }
+    }
+
+    async #find(setting: string | undefined): Promise<EngineInfo> {
+        let absent = true;
+        let last: unknown = null;
+        for (const socket of setting === undefined ? places : [setting]) {
+            try {
+                const response = await this.#request(socket, 'GET', '/version', {});
+                return infoOf(socket, JSON.parse(await readText(response)) as EngineVersion);
+            } catch (error) {
+                const { code } = ((error as FailureError).cause ?? {}) as { code?: string };
+                absent &&= code === 'ENOENT' || code === undefined;
+                last = error;
+            }
+        }
+        throw absent ? errors.toolMissing('docker', 'apt-get install docker.io') : last;
+    }
+
+    async #request(
+        socket: string,
+        method: string,
+        path: string,
+        { query = {}, body, headers = {}, signal, patienceMs: patience = patienceMs }: EngineCall
+    ): Promise<IncomingMessage> {
+        const search = new URLSearchParams(
+            Object.entries(query).flatMap(([name, value]): [string, string][] =>
+                value === undefined ? [] : [[name, String(value)]]
+            )
+        ).toString();
+        const isStream = body !== undefined && Symbol.asyncIterator in body;
+        const text = body === undefined || isStream ? '' : JSON.stringify(body);
+        const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+        const sent = request({
+            method,
+            path: search === '' ? path : `${path}?${search}`,
+            createConnection: () => this.#ctx.dial({ path: socket }),
+            ...(signal === undefined ? {} : { signal }),
+            headers: {
+                host: 'engine',
+                connection: 'close',
+                ...(isStream
+                    ? { 'content-type': 'application/x-tar', 'transfer-encoding': 'chunked' }
+                    : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+                ...headers
+            }
+        });
+        sent.once('response', resolve);
+        sent.once('error', (error) => reject(signal?.aborted === true ? error : downOf(error)));
+        const timer =
+            patience === 0
+                ? null
+                : setTimeout(
+                      () => sent.destroy(fail.ENGINE_DOWN({ why: `no answer in ${patience / 1_000} s` })),
+                      patience
+                  );
+        try {
+            if (isStream) {
+                await Promise.race([sendAll(sent, body as AsyncIterable<Uint8Array>), promise]);
+            } else {
+                sent.end(text);
+            }
+            return await promise;
+        } finally {
+            if (timer !== null) {
+                clearTimeout(timer);
+            }
+        }
+    }
+}
+
+async function sendAll(sent: ReturnType<typeof request>, body: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+        for await (const chunk of body) {
+            if (!sent.write(chunk)) {
+                await new Promise<void>((resolve) => {
+                    sent.once('drain', resolve);
+                    sent.once('close', resolve);
+                });
+            }
+            if (sent.destroyed) {
+                return;
+            }
+        }
+        sent.end();
+    } catch (error) {
+        sent.destroy(error as Error);
+        throw error;
+    }
+}
+
+function infoOf(socket: string, version: EngineVersion): EngineInfo {
+    const isPodman = (version.Components ?? []).some(({ Name }) => Name.includes('Podman'));
+    const minor = (text: string | undefined, otherwise: number): number => {
+        const [, found] = /^1\.(\d+)$/.exec(text ?? '') ?? [];
+        return found === undefined ? otherwise : Number(found);
+    };
+    const api = Math.max(
+        Math.min(newestApi, minor(version.ApiVersion, newestApi)),
+        isPodman ? 0 : minor(version.MinAPIVersion, 0)
+    );
+    return {
+        kind: isPodman ? 'podman' : 'docker',
+        version: version.Version,
+        apiVersion: version.ApiVersion,
+        arch: version.Arch,
+        socket,
+        prefix: `/v1.${api}`
+    };
+}
+
+/** The whole body, as UTF-8. */
+export async function readText(response: IncomingMessage): Promise<string> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) {
+        chunks.push(chunk as Buffer);
+    }
+    return Buffer.concat(chunks).toString();
+}
+
+/** Waits for the end of an answer whose content does not matter. */
+export async function drain(response: IncomingMessage): Promise<void> {
+    response.resume();
+    await finished(response);
+}
+
+function failureOf(status: number, text: string): FailureError {
+    let message = text.trim();
+    try {
+        message = String((JSON.parse(text) as { message?: unknown }).message ?? message);
+    } catch {
+        // Some answers of Podman are plain text.
+    }
+    if (status === 404) {
+        return errors.notFound(message === '' ? undefined : message);
+    }
+    return fail.ENGINE_REFUSED({ engine: message.slice(0, 2_000), status });
+}
+
+function downOf(error: unknown): FailureError {
+    return isFailure(error) ? error : fail.ENGINE_DOWN({ why: (error as Error).message }, { cause: error });
+}

@@ -1,0 +1,94 @@
+/** What the engine has, as the services ask for it. */
+import { errors } from '@portico/sdk';
+
+import { specOf } from '../spec/from-inspect.ts';
+import { labelOf, type Spec } from '../spec/spec.ts';
+import type {
+    EngineNetwork,
+    EngineVolume,
+    InspectedContainer,
+    InspectedImage,
+    ListedContainer
+} from './documents.ts';
+import type { Engine } from './engine.ts';
+
+/** A container with its spec. */
+export interface KnownContainer {
+    readonly container: InspectedContainer;
+    readonly spec: Spec;
+}
+
+/** Tells an id or a name of a container; anything else would be a path or a query. */
+export const isContainerId = (text: string): boolean => /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$/.test(text);
+
+/** Reads containers, volumes, networks and images of the engine. */
+export class Inventory {
+    readonly #engine: Engine;
+
+    constructor(engine: Engine) {
+        this.#engine = engine;
+    }
+
+    /** All containers, or those of one stack. */
+    list(stack?: string): Promise<readonly ListedContainer[]> {
+        return this.#engine.call('GET', '/containers/json', {
+            query: {
+                all: true,
+                ...(stack === undefined
+                    ? {}
+                    : { filters: JSON.stringify({ label: [`${labelOf.project}=${stack}`] }) })
+            }
+        });
+    }
+
+    /** @throws NOT_FOUND 40400 */
+    async container(id: string): Promise<InspectedContainer> {
+        const found = isContainerId(id) ? await this.findContainer(id) : null;
+        if (found === null) {
+            throw errors.notFound('There is no container of that name');
+        }
+        return found;
+    }
+
+    findContainer(id: string): Promise<InspectedContainer | null> {
+        return this.#engine.find(`/containers/${encodeURIComponent(id)}/json`);
+    }
+
+    /** A container with its spec. @throws NOT_FOUND 40400 */
+    async known(id: string): Promise<KnownContainer> {
+        const container = await this.container(id);
+        return { container, spec: await this.specOf(container) };
+    }
+
+    /** The spec of a container that was inspected. */
+    async specOf(container: InspectedContainer): Promise<Spec> {
+        const mounted = (container.Mounts ?? []).flatMap(({ Type, Name }) =>
+            Type === 'volume' && Name !== undefined ? [Name] : []
+        );
+        const [image, volumes, networks] = await Promise.all([
+            this.image(container.Image),
+            mounted.length === 0 ? new Map<string, EngineVolume>() : this.volumes(),
+            this.networks()
+        ]);
+        return specOf({ container, image, volumes, networks });
+    }
+
+    image(reference: string): Promise<InspectedImage | null> {
+        return this.#engine.find(`/images/${encodeURIComponent(reference)}/json`);
+    }
+
+    /** Volumes by name. */
+    async volumes(): Promise<ReadonlyMap<string, EngineVolume>> {
+        const { Volumes: volumes } = await this.#engine.call<{ Volumes: readonly EngineVolume[] | null }>(
+            'GET',
+            '/volumes'
+        );
+        return new Map((volumes ?? []).map((volume) => [volume.Name, volume]));
+    }
+
+    /** Networks by name. */
+    async networks(): Promise<ReadonlyMap<string, EngineNetwork>> {
+        const networks = await this.#engine.call<readonly EngineNetwork[]>('GET', '/networks');
+        return new Map(networks.map((network) => [network.Name, network]));
+    }
+}

@@ -1,0 +1,23 @@
+/** The errors that only this plugin has. */
+import { defineErrors } from '@portico/sdk';
+
+/** The plugin's own error table. */
+export const fail = defineErrors({
+    STACK_OWNED: { code: 40950, message: 'The plugin {owner} made it, so only that plugin changes it' },
+    SPEC_CONSENT_REQUIRED: {
+        code: 40951,
+        message: 'This exposes more than before: look at `plan`, and send its `consent` with the same request'
+    },
+    COMPOSE_INVALID: { code: 42250, message: 'The compose file is not valid' },
+    COMPOSE_UNSUPPORTED: {
+        code: 42251,
+        message: 'The compose file has keys that are not carried out: {keys}'
+    },
+    DEPLOY_FAILED: { code: 42252, message: '{service}: {why}' },
+    POLICY_REFUSED: { code: 42253, message: 'The policy refuses it: see `findings`' },
+    ENGINE_REFUSED: { code: 42254, message: 'The engine refused it: {engine}' },
+    TOO_MANY_SESSIONS: { code: 42950, message: '{limit} sessions are open, which is the limit' },
+    ENGINE_LACKS: { code: 50150, message: 'This engine cannot do it: {what}' },
+    REGISTRY_FAILED: { code: 50250, message: 'The registry did not give it: {message}' },
+    ENGINE_DOWN: { code: 50350, message: 'The engine gives no answer: {why}' }
+});

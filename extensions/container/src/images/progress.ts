@@ -1,0 +1,45 @@
+/** Reads what the engine says while it pulls, pushes, loads or builds: one JSON document a line. */
+import type { IncomingMessage } from 'node:http';
+
+import { fail } from '../errors.ts';
+import { readJsonLines } from '../streams/frames.ts';
+
+/** One line. */
+export interface ProgressLine {
+    readonly id?: string;
+    readonly status?: string;
+    readonly stream?: string;
+    readonly error?: string;
+    readonly progressDetail?: { readonly current?: number; readonly total?: number };
+    readonly aux?: { readonly ID?: string; readonly Digest?: string; readonly Tag?: string };
+}
+
+/** The lines as they come. @throws REGISTRY_FAILED 50250 when one says that it failed */
+export async function* progressOf(response: IncomingMessage): AsyncGenerator<ProgressLine> {
+    for await (const said of readJsonLines<ProgressLine>(response)) {
+        if (said.error !== undefined) {
+            throw fail.REGISTRY_FAILED({ message: said.error.slice(0, 2_000) });
+        }
+        yield said;
+    }
+}
+
+/** Adds up the bytes of all layers. */
+export class LayerProgress {
+    readonly #layers = new Map<string, { readonly current: number; readonly total: number }>();
+
+    /** The fraction of what is known, 0 to 1; null while nothing is. */
+    add({ id, status = '', progressDetail }: ProgressLine): number | null {
+        const { current = 0, total = 0 } = progressDetail ?? {};
+        if (id !== undefined && total > 0 && /^(Downloading|Pushing)/.test(status)) {
+            this.#layers.set(id, { current, total });
+        }
+        const known = id === undefined ? undefined : this.#layers.get(id);
+        if (id !== undefined && known !== undefined && /complete|Pull complete|Pushed/i.test(status)) {
+            this.#layers.set(id, { current: known.total, total: known.total });
+        }
+        const all = [...this.#layers.values()];
+        const sum = all.reduce((bytes, layer) => bytes + layer.total, 0);
+        return sum === 0 ? null : Math.min(1, all.reduce((bytes, layer) => bytes + layer.current, 0) / sum);
+    }
+}

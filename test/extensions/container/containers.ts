@@ -1,0 +1,195 @@
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { itUnless } from '../../support/skip.ts';
+import { image, noEngine } from './engines.ts';
+import { ContainerRig } from './rig.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+const real = itUnless(noEngine, it);
+const limitMs = 90_000;
+
+let rig: ContainerRig;
+
+describe('Containers of a real engine', { timeout: limitMs }, () => {
+    before({ timeout: limitMs }, async () => {
+        if (noEngine === undefined) {
+            rig = await ContainerRig.start();
+        }
+    });
+
+    after({ timeout: limitMs }, async () => {
+        await rig?.close();
+    });
+
+    real('are made, shown, changed and removed', async () => {
+        const made = await rig.make('/containers', {
+            name: 'one',
+            image,
+            command: ['sh', '-c', 'echo out; echo err >&2; echo last; sleep 1000'],
+            env: { SECRET: 'hidden-value' },
+            ports: [{ containerPort: 80 }],
+            mounts: [{ type: 'volume', source: 'one-data', target: '/data' }],
+            limits: { memoryBytes: 67_108_864, pids: 50 },
+            stopSeconds: 0
+        });
+        expect([made.name, made.state, made.image]).to.equal(['one', 'running', image]);
+        const { data, text } = await rig.get('/containers/one');
+        expect(data.env).to.equal({ SECRET: { set: true } });
+        expect(text).to.not.contain('hidden-value');
+        expect(data.ports[0].hostIp).to.equal('127.0.0.1');
+        expect(data.limits.memoryBytes).to.equal(67_108_864);
+        expect(data.findings).to.equal([]);
+        const { data: rows } = await rig.get('/containers?q=one&state=running');
+        expect(rows.map(({ name }: { name: string }) => name)).to.equal(['one']);
+        expect(
+            (await rig.put('/containers/one', { name: 'two', limits: { pids: 60 } })).data.limits.pids
+        ).to.equal(60);
+        expect((await rig.ask('DELETE', '/containers/two')).code).to.equal(40901);
+        const lines = [];
+        for await (const event of rig.host.as('operator').events('/containers/two/logs?follow=false')) {
+            lines.push(event);
+        }
+        const texts = lines.map(
+            ({ event, data: line }) =>
+                `${event} ${(line as { stream?: string }).stream} ${(line as { text?: string }).text}`
+        );
+        expect(texts.sort()).to.equal([
+            'end undefined undefined',
+            'line stderr err',
+            'line stdout last',
+            'line stdout out'
+        ]);
+        expect((await rig.ask('GET', '/containers/two/logs', undefined, 'viewer')).status).to.equal(403);
+        const first = lines.find(({ data: line }) => (line as { text?: string }).text === 'out');
+        const resumed = [];
+        for await (const { data: line } of rig.host
+            .as('operator')
+            .events('/containers/two/logs?follow=false', { lastEventId: first?.id ?? '' })) {
+            resumed.push((line as { text?: string }).text);
+        }
+        expect(resumed).to.not.include('out');
+        expect(resumed).to.include('last');
+        for await (const { data: stats } of rig.host.as('viewer').events('/containers/two/stats')) {
+            expect((stats as { memoryBytes: number }).memoryBytes).to.be.above(0);
+            expect((stats as { pids: number }).pids).to.be.above(0);
+            break;
+        }
+        expect((await rig.post('/containers/two/stop', { timeoutSeconds: 0 })).data.state).to.equal('exited');
+        expect((await rig.post('/containers/two/stop')).data.state).to.equal('exited');
+        expect((await rig.ask('DELETE', '/containers/two')).status).to.equal(200);
+        expect((await rig.get('/containers/two')).code).to.equal(40400);
+        expect((await rig.get('/containers/..%2F..%2Fimages')).code).to.equal(40400);
+    });
+
+    real('are not made when the policy refuses them, by any way in, and nothing is left', async () => {
+        const before = await rig.engine.names();
+        const refused = async (more: object, rules: string[]) => {
+            const { code, data } = await rig.post('/containers', { name: 'bad', image, ...more });
+            expect([code, data.findings.map(({ rule }: { rule: string }) => rule)]).to.equal([42253, rules]);
+        };
+        await refused({ privileged: true, pidMode: 'host' }, ['pid-host', 'privileged']);
+        await refused({ mounts: [{ type: 'bind', source: '/', target: '/host' }] }, [
+            'engine-socket',
+            'bind-outside'
+        ]);
+        await rig.engine.ask('POST', '/volumes/create', {
+            Name: 'trap',
+            DriverOpts: { type: 'none', o: 'bind', device: '/etc' }
+        });
+        await refused({ mounts: [{ type: 'volume', source: 'trap', target: '/x' }] }, ['volume-device']);
+        await refused({ networks: [{ name: 'host' }] }, ['network-host']);
+        expect(
+            (
+                await rig.post('/containers', {
+                    name: 'bad',
+                    image,
+                    labels: { 'com.docker.compose.project': 'x' }
+                })
+            ).code
+        ).to.equal(40001);
+        expect(await rig.engine.names()).to.equal(before);
+        await rig.make('/containers', { name: 'good', image, command: ['sleep', '1000'], stopSeconds: 0 });
+        expect((await rig.post('/containers/good/recreate', { privileged: true })).code).to.equal(42253);
+        const exception = { allow: [{ rule: 'privileged', detail: 'true' }], reason: 'a test' };
+        expect((await rig.put('/exceptions/container:bad', exception)).status).to.equal(200);
+        expect(
+            (await rig.ask('PUT', '/exceptions/container:x', exception, { role: 'admin', fresh: false })).code
+        ).to.equal(40301);
+        expect((await rig.post('/containers/good/recreate', { privileged: true })).code).to.equal(42253);
+        expect(
+            (
+                await rig.make('/containers', {
+                    name: 'bad',
+                    image,
+                    command: ['true'],
+                    privileged: true,
+                    start: false
+                })
+            ).findings[0].excepted
+        ).to.be.true();
+        expect((await rig.ask('DELETE', '/containers/bad')).status).to.equal(200);
+        expect((await rig.ask('DELETE', '/exceptions/container:bad')).status).to.equal(200);
+    });
+
+    real(
+        'want consent for what they expose anew, and keep their values when they are made again',
+        async () => {
+            const spec = {
+                name: 'web',
+                image,
+                command: ['sleep', '1000'],
+                stopSeconds: 0,
+                env: { A: 'kept', B: '2' },
+                ports: [{ containerPort: 80, hostIp: '0.0.0.0', hostPort: 8080 }]
+            };
+            const asked = await rig.post('/containers', spec);
+            expect([asked.code, asked.data.plan.exposure.added[0].rule]).to.equal([40951, 'public-port']);
+            expect(
+                (
+                    await rig.post('/containers', {
+                        ...spec,
+                        command: ['sleep', '1'],
+                        consent: asked.data.plan.consent
+                    })
+                ).code
+            ).to.equal(40951);
+            const made = await rig.make('/containers', { ...spec, consent: asked.data.plan.consent });
+            const again = await rig.make('/containers/web/recreate', {
+                env: { A: { set: true }, C: '3' },
+                mounts: [{ type: 'volume', source: 'web-data', target: '/data' }]
+            });
+            expect(again.id).to.not.equal(made.id);
+            const { data } = await rig.engine.ask('GET', '/containers/web/json');
+            expect(data.Config.Env.filter((entry: string) => /^[ABC]=/.test(entry)).sort()).to.equal([
+                'A=kept',
+                'C=3'
+            ]);
+            expect(data.HostConfig.PortBindings).to.equal({
+                '80/tcp': [{ HostIp: '0.0.0.0', HostPort: '8080' }]
+            });
+            const failed = await rig.run('/containers/web/recreate', { command: ['false'] });
+            expect([failed.state, failed.error?.code]).to.equal(['failed', 42252]);
+            const back = (await rig.get('/containers/web')).data;
+            expect([back.id, back.state]).to.equal([again.id, 'running']);
+            expect((await rig.engine.names()).filter((name) => name.startsWith('web'))).to.equal(['web']);
+            expect((await rig.ask('DELETE', '/containers/web?force=true')).status).to.equal(200);
+        }
+    );
+
+    real('say when the engine is silent, and when there is none', async () => {
+        rig.engine.pause();
+        const hung = await rig.get('/containers');
+        rig.engine.resume();
+        expect(hung.code).to.equal(50350);
+        expect((await rig.get('/containers')).status).to.equal(200);
+        const { socket } = rig.engine;
+        await rig.host.setSettings({ socket: `${socket}-none` });
+        rig.host.network.lead(`${socket}-none`, { path: `${socket}-none` });
+        expect((await rig.get('/containers')).code).to.equal(50302);
+        expect((await rig.host.health())[0]?.state).to.equal('degraded');
+        await rig.host.setSettings({ socket });
+        expect((await rig.host.health())[0]?.state).to.equal('ok');
+    });
+});
