@@ -3,10 +3,18 @@ import { posix } from 'node:path';
 
 import type { SpecFile } from '../spec/spec.ts';
 import { Fields, isTree } from './reader.ts';
-import type { ServiceScope } from './service.ts';
 
 /** Reads the keys `configs` and `secrets` of a service. */
-export function readFiles(fields: Fields, { configs, secrets }: ServiceScope): readonly SpecFile[] {
+export function readFiles(
+    fields: Fields,
+    {
+        configs,
+        secrets
+    }: {
+        readonly configs: ReadonlyMap<string, string>;
+        readonly secrets: ReadonlyMap<string, string>;
+    }
+): readonly SpecFile[] {
     const kinds = [
         ['configs', configs, '/'],
         ['secrets', secrets, '/run/secrets/']

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { compile,type Compiled } from '../../../../extensions/container/src/compose/compile.ts';
+import { compile, type Compiled } from '../../../../extensions/container/src/compose/compile.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
