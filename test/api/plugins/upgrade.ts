@@ -22,6 +22,8 @@ const { after, afterEach, before, beforeEach, describe, it } = lab;
 
 const rows = '@acme/portico-plugin-rows';
 const path = '/api/plugins/rows';
+/** Between two requests of a connection, so that the swap has the processor, too. */
+const pauseMs = 5;
 let npm: NpmRegistry;
 let panel: TestPanel;
 let client: TestPanel['client'];
@@ -103,12 +105,14 @@ function startTraffic(): Traffic {
             if (answer.status === 200) {
                 traffic.acknowledged.push(text);
             }
+            await wait(pauseMs);
         }
     };
     const reader = async (): Promise<void> => {
         while (running) {
             judge(await client.get(`${path}/rows`), 'read');
             traffic.reads += 1;
+            await wait(pauseMs);
         }
     };
     const all = Promise.all([writer(), writer(), reader(), reader()]);

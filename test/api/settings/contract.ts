@@ -258,6 +258,7 @@ describe('the process', () => {
             stdio: ['ignore', 'pipe', 'pipe'],
             env: {
                 PATH: process.env['PATH'] ?? '',
+                NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
                 PORTICO_HOST: '127.0.0.1',
                 PORTICO_PORT: '0',
                 PORTICO_DATA_DIR: dataDir,

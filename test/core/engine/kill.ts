@@ -51,6 +51,7 @@ describe('a panel that is killed amid changes', { timeout: 120_000 }, () => {
                     env: {
                         PATH: process.env['PATH'] ?? '',
                         HOME: root,
+                        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
                         PORTICO_HOST: '127.0.0.1',
                         PORTICO_PORT: String(port),
                         PORTICO_DATA_DIR: dataDir,

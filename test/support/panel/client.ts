@@ -1,5 +1,5 @@
 /** A plain HTTP client of the panel, which sends exactly what a test says, and solves challenges. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type IncomingHttpHeaders, request } from 'node:http';
 
 export interface Answer {
@@ -140,11 +140,7 @@ export interface Challenge {
 /** Finds the number of an ALTCHA challenge, and makes the payload that a login takes. */
 export function solve({ algorithm, challenge, maxnumber, salt, signature }: Challenge): string {
     for (let number = 0; number <= maxnumber; number += 1) {
-        if (
-            createHash('sha256')
-                .update(salt + number)
-                .digest('hex') === challenge
-        ) {
+        if (hash('sha256', salt + number) === challenge) {
             return Buffer.from(JSON.stringify({ algorithm, challenge, number, salt, signature })).toString(
                 'base64'
             );

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -82,6 +83,7 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
                 if (answer?.status === 200) {
                     acknowledged.push(text);
                 }
+                await wait(5); // The swap needs the processor, too.
             }
         };
         const writing = 'restoreData' in body ? Promise.resolve() : write();
@@ -130,6 +132,7 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
         environment = {
             PATH: process.env['PATH'],
             HOME: root,
+            NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
             PORTICO_HOST: '127.0.0.1',
             PORTICO_PORT: '0',
             PORTICO_DATA_DIR: join(root, 'data'),
