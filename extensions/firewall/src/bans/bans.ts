@@ -19,7 +19,7 @@ import { firewallErrors } from '../errors.ts';
 import type { Nft } from '../kernel/nft.ts';
 import { elementsOf } from '../lists/contents.ts';
 import { isOwn, type Machine, touchesLoopback } from '../machine.ts';
-import { banSets, compileBans } from '../ruleset/bans.ts';
+import { banChains, banSet, banSets, compileBans } from '../ruleset/bans.ts';
 import { changeElements, replaceElements, wholeTable } from '../ruleset/commands.ts';
 import type { Ruleset } from '../ruleset/ruleset.ts';
 import type { Ctx } from '../settings.ts';
@@ -267,15 +267,21 @@ export class Bans {
             if (change.remove.length + change.add.length === 0) {
                 continue;
             }
-            const document = isEmpty
-                ? replaceElements(banSets[family], elementsOf(after[family], now))
-                : changeElements(banSets[family], change);
-            await nft.apply(document).catch(async (error: unknown) => {
+            const set = banSet(family, elementsOf(after[family], now));
+            try {
+                if (isEmpty) {
+                    await nft.apply(replaceElements(set));
+                } else if (await nft.hasChains(banChains)) {
+                    await nft.apply(changeElements(set, change));
+                } else {
+                    await this.#putTable();
+                }
+            } catch (error) {
                 if (!isFailure(error) || error.reason !== 'NFT_REJECTED') {
                     throw error;
                 }
                 await this.#putTable();
-            });
+            }
         }
         this.#pieces = after;
     }
@@ -288,11 +294,7 @@ export class Bans {
         const isThere = ruleset.chains.every(({ name }) => present?.chains.has(name) ?? false);
         await nft.apply(
             isThere
-                ? {
-                      nftables: ruleset.sets.flatMap(
-                          ({ name, elements }) => replaceElements(name, elements).nftables
-                      )
-                  }
+                ? { nftables: ruleset.sets.flatMap((set) => replaceElements(set).nftables) }
                 : wholeTable([ruleset], false)
         );
         if (!isThere) {

@@ -23,6 +23,8 @@ export class Contents {
     readonly #now: () => number;
     readonly #entries = new Map<number, readonly Entry[]>();
     readonly #pieces = new Map<number, readonly Piece[]>();
+    /** Elements of pieces that do not end: each apply needs them, and lists are long. */
+    readonly #lasting = new WeakMap<readonly Piece[], readonly Element[]>();
 
     constructor(ctx: Ctx, now: () => number) {
         this.#ctx = ctx;
@@ -111,9 +113,21 @@ export class Contents {
     async elements(sets: readonly AddressSet[]): Promise<(set: string) => readonly Element[]> {
         const byName = new Map<string, readonly Element[]>();
         for (const { id, name } of sets) {
-            byName.set(name, elementsOf(await this.pieces(id), this.#now()));
+            byName.set(name, this.#elementsOf(await this.pieces(id)));
         }
         return (set) => byName.get(set) ?? [];
+    }
+
+    #elementsOf(pieces: readonly Piece[]): readonly Element[] {
+        const known = this.#lasting.get(pieces);
+        if (known !== undefined) {
+            return known;
+        }
+        const elements = elementsOf(pieces, this.#now());
+        if (elements.every(({ seconds }) => seconds === null)) {
+            this.#lasting.set(pieces, elements);
+        }
+        return elements;
     }
 
     /** The addresses of all these sets for the evaluator, by name. */

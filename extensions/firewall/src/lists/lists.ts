@@ -15,7 +15,7 @@ import { type AddressSet, most } from '../draft/model.ts';
 import { firewallErrors } from '../errors.ts';
 import type { Nft } from '../kernel/nft.ts';
 import { replaceElements } from '../ruleset/commands.ts';
-import { kernelSetName } from '../ruleset/ruleset.ts';
+import { kernelSet } from '../ruleset/ruleset.ts';
 import type { Ctx } from '../settings.ts';
 import type { StateStore } from '../trial/state.ts';
 import { type Contents, elementsOf, type Entry } from './contents.ts';
@@ -215,7 +215,7 @@ export class Lists {
         }
         this.#options.onChange();
         const elements = elementsOf(await contents.pieces(set.id), now());
-        await nft.apply(replaceElements(kernelSetName(set), elements)).catch(async (error: unknown) => {
+        await nft.apply(replaceElements(kernelSet(set, elements))).catch(async (error: unknown) => {
             if (
                 isFailure(error) &&
                 error.reason === 'NFT_REJECTED' &&

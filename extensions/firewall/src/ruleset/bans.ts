@@ -1,7 +1,7 @@
 /** The chains and sets of bans. They stand apart from the rules, so that no apply and no trial touches a ban. */
 import type { Family } from '../address/interval.ts';
 import { match, payload } from './matches.ts';
-import type { Chain, ChainRule, Element, Ruleset } from './ruleset.ts';
+import type { Chain, ChainRule, Element, KernelSet, Ruleset } from './ruleset.ts';
 
 /** The names of the sets of bans. */
 export const banSets: Readonly<Record<Family, string>> = { ipv4: 'bans4', ipv6: 'bans6' };
@@ -23,16 +23,20 @@ const chain = (hook: 'input' | 'forward'): Chain => ({
     rules
 });
 
+const chains = [chain('input'), chain('forward')];
+/** Names of the chains that look into the sets. */
+export const banChains: readonly string[] = chains.map(({ name }) => name);
+
+/** The set of bans of a family. */
+export function banSet(family: Family, elements: readonly Element[]): KernelSet {
+    return { name: banSets[family], family, isCounted: true, elements };
+}
+
 /** The part of the table that drops what banned addresses send. */
 export function compileBans(elements: (family: Family) => readonly Element[]): Ruleset {
     return {
-        chains: [chain('input'), chain('forward')],
-        sets: (['ipv4', 'ipv6'] as const).map((family) => ({
-            name: banSets[family],
-            family,
-            isCounted: true,
-            elements: elements(family)
-        })),
+        chains,
+        sets: (['ipv4', 'ipv6'] as const).map((family) => banSet(family, elements(family))),
         live: null,
         counters: []
     };

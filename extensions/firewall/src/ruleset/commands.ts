@@ -42,7 +42,7 @@ export function wholeTable(rulesets: readonly Ruleset[], isFresh = true): Comman
         nftables: [
             ...(isFresh ? removeTable.nftables : []),
             addTable,
-            ...rulesets.flatMap(({ sets }) => sets.flatMap(addSet)),
+            ...rulesets.flatMap(({ sets }) => sets.map(addSet)),
             ...rulesets.flatMap(({ live }) => (live === null ? [] : addLive(live))),
             ...rulesets.flatMap(({ counters }) => counters.map(addCounter)),
             ...addChains(rulesets.flatMap(({ chains }) => chains))
@@ -78,10 +78,10 @@ export function changeTable(present: Present, next: Ruleset, options: ChangeOpti
             })),
             ...next.sets.flatMap((set): readonly Command[] =>
                 !present.sets.has(set.name)
-                    ? addSet(set)
+                    ? [addSet(set)]
                     : keepsElements(set)
                       ? []
-                      : [{ flush: { set: at(set.name) } }, ...addElements(set.name, set.elements)]
+                      : replaceElements(set).nftables
             ),
             ...(next.live === null ? [] : addLive(next.live)),
             ...next.counters.filter((name) => !present.counters.has(name)).map(addCounter),
@@ -127,9 +127,7 @@ export function revertCommands(
             // What may be missing is made first, so that every later command finds it.
             ...[...known.values()].map(addChain),
             ...ours.filter(([name]) => !known.has(name)).map(([name, hook]) => addChain({ name, hook })),
-            ...(before?.sets ?? []).flatMap((set) =>
-                present.sets.has(set.name) ? [emptySet(set)] : addSet(set)
-            ),
+            ...(before?.sets ?? []).map((set) => (present.sets.has(set.name) ? emptySet(set) : addSet(set))),
             ...added.sets.map(emptySet),
             ...addLive([]),
             ...(before?.counters ?? []).map(addCounter),
@@ -150,31 +148,45 @@ export function revertCommands(
     };
 }
 
-/** Puts a set to new elements: what is no longer there leaves, what is new comes. */
+/** Puts a set that is there to new elements: what is no longer there leaves, what is new comes. */
 export function changeElements(
-    set: string,
+    set: KernelSet,
     { remove, add }: { readonly remove: readonly Element[]; readonly add: readonly Element[] }
 ): CommandDocument {
-    const gone = remove.map(({ interval }) => elementExpression(interval));
+    // A command for single elements has `nft` read those of all sets first, which takes a second for a hundred thousand.
     return {
-        nftables: [
-            ...(gone.length === 0 ? [] : [{ delete: { element: { ...at(set), elem: gone } } }]),
-            ...addElements(set, add)
-        ]
+        nftables:
+            remove.length === 0
+                ? [addSet({ ...set, elements: add })]
+                : [
+                      elementCommand('delete', set, remove),
+                      ...(add.length === 0 ? [] : [elementCommand('add', set, add)])
+                  ]
     };
 }
 
-/** Puts a set to exactly these elements. */
-export function replaceElements(set: string, elements: readonly Element[]): CommandDocument {
-    return { nftables: [{ flush: { set: at(set) } }, ...addElements(set, elements)] };
+function elementCommand(verb: 'add' | 'delete', { name }: KernelSet, elements: readonly Element[]): Command {
+    const elem =
+        verb === 'add'
+            ? elementExpressions(elements)
+            : elements.map(({ interval }) => elementExpression(interval));
+    return { [verb]: { element: { ...at(name), elem } } };
 }
 
-/** The commands that make a set with its elements. */
-function addSet(set: KernelSet): readonly Command[] {
-    return [emptySet(set), ...addElements(set.name, set.elements)];
+/** Puts a set that is there to exactly its elements. */
+export function replaceElements(set: KernelSet): CommandDocument {
+    return { nftables: [{ flush: { set: at(set.name) } }, addSet(set)] };
 }
 
-function emptySet({ name, family, isCounted }: KernelSet): Command {
+/** Makes a set with its elements. As part of it, they take `nft` half the time that they take in a command of their own. */
+function addSet({ elements, ...set }: KernelSet): Command {
+    const empty = emptySet(set);
+    return elements.length === 0
+        ? empty
+        : { add: { set: { ...(empty['add']?.['set'] as object), elem: elementExpressions(elements) } } };
+}
+
+function emptySet({ name, family, isCounted }: Omit<KernelSet, 'elements'>): Command {
     return {
         add: {
             set: {
@@ -187,15 +199,11 @@ function emptySet({ name, family, isCounted }: KernelSet): Command {
     };
 }
 
-function addElements(name: string, elements: readonly Element[]): readonly Command[] {
-    if (elements.length === 0) {
-        return [];
-    }
-    const elem = elements.map(({ interval, seconds }) => {
+function elementExpressions(elements: readonly Element[]): readonly unknown[] {
+    return elements.map(({ interval, seconds }) => {
         const value = elementExpression(interval);
         return seconds === null ? value : { elem: { val: value, timeout: seconds } };
     });
-    return [{ add: { element: { ...at(name), elem } } }];
 }
 
 /** Makes the sets of connections that stood before the rules. */

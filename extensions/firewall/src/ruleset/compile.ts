@@ -21,8 +21,7 @@ import {
     counterName,
     type Element,
     type Hook,
-    type KernelSet,
-    kernelSetName,
+    kernelSet,
     type LiveConnection,
     type Ruleset,
     type Statement
@@ -77,12 +76,7 @@ export function compile(model: Model, options: CompileOptions): Ruleset {
             filterChain('forward', model, forwardBase, of('forward'), options),
             ...natChains(model)
         ],
-        sets: model.sets.map((set): KernelSet => ({
-            name: kernelSetName(set),
-            family: set.family,
-            isCounted: false,
-            elements: options.elements(set.name)
-        })),
+        sets: model.sets.map((set) => kernelSet(set, options.elements(set.name))),
         live: options.live ?? [],
         counters: rules.map(({ id }) => counterName(id))
     };

@@ -77,6 +77,14 @@ export function kernelSetName({
     return `${family === 'ipv4' ? 'set4' : 'set6'}-${id}-${name}`;
 }
 
+/** A set of the model in the kernel, with its elements. */
+export function kernelSet(
+    set: { readonly id: number; readonly name: string; readonly family: Family },
+    elements: readonly Element[]
+): KernelSet {
+    return { name: kernelSetName(set), family: set.family, isCounted: false, elements };
+}
+
 /** The sets of connections that stood before the rules. */
 export const liveSets: Readonly<Record<Family, string>> = { ipv4: 'live4', ipv6: 'live6' };
 /** How long such a connection may be silent: a day. */

@@ -251,6 +251,17 @@ export class Firewall {
         }
     }
 
+    /** Records how the table looks before anything else is done to it. The caller of an apply need not wait for that. */
+    #rememberNext(): void {
+        void this.#mutex
+            .run(() => this.remember())
+            .catch((error: unknown) => {
+                if (!this.#options.ctx.signal.aborted) {
+                    this.#options.ctx.log.warn('The look of the own table was not recorded', { error });
+                }
+            });
+    }
+
     /** Whether the draft is not what is applied. */
     async differs(): Promise<boolean> {
         const { applied } = await this.#options.store.read();
@@ -291,7 +302,7 @@ export class Firewall {
             throw error;
         }
         this.#deadline.wait(made);
-        await this.remember();
+        this.#rememberNext();
         return { trialId: made.id, until: new Date(made.until).toISOString() };
     }
 
