@@ -64,6 +64,8 @@ export {
     type ServiceStatus,
     ServiceUnknown
 } from './services/port.ts';
+export { SupervisedServices } from './services/supervised.ts';
+export { retireSupervisor } from './services/takeover.ts';
 export { createGateway, type Gateway } from './server/gateway/gateway.ts';
 export { requireAccess, requireFresh } from './server/http/access.ts';
 export { unknownPath } from './server/http/answer/unknown-path.ts';

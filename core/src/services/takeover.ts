@@ -71,7 +71,7 @@ export async function takeFromSystemd(folder: string): Promise<void> {
 }
 
 /** Ends the supervisor and its watchdog; the kernel says by their lock when both are gone. */
-async function retireSupervisor(folder: string): Promise<void> {
+export async function retireSupervisor(folder: string): Promise<void> {
     const until = performance.now() + retireMs;
     while (!(await isFree(join(folder, 'lock')))) {
         if (performance.now() > until) {

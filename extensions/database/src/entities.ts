@@ -3,6 +3,7 @@ import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
 import type { Address, KindName, Level } from './kind.ts';
+import type { OptionValue, Preset } from './managed/engine.ts';
 
 /** A row as it is read: an empty column is null, never undefined. */
 type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
@@ -117,8 +118,35 @@ export const CredentialEntity = defineEntity({
 /** A row of `credentials`. */
 export type CredentialRow = Row<InferEntity<typeof CredentialEntity>>;
 
+/** What is known of a server that the panel runs, beside its row of `servers`. */
+export const ManagedEntity = defineEntity({
+    name: 'DatabaseManaged',
+    tableName: 'managed',
+    properties: {
+        /** Of the server. */
+        id: p.integer().primary(),
+        release: p.string(),
+        /** All memory that it may use; null: no limit. */
+        memoryBytes: p.bigint('number').nullable(),
+        preset: p.string().$type<Preset>(),
+        /** What an admin set beside the preset, by name. */
+        options: p.json().$type<Readonly<Record<string, OptionValue>>>(),
+        /** What is under way with it. What a killed panel left there is finished or undone at the next start. */
+        phase: p.string().$type<'creating' | 'ready' | 'removing' | 'deleting'>()
+    }
+});
+/** A row of `managed`. */
+export type ManagedRow = Row<InferEntity<typeof ManagedEntity>>;
+
 /** The entities of the plugin. */
-export const entities = [ServerEntity, HistoryEntity, DumpEntity, UnfinishedEntity, CredentialEntity];
+export const entities = [
+    ServerEntity,
+    HistoryEntity,
+    DumpEntity,
+    UnfinishedEntity,
+    CredentialEntity,
+    ManagedEntity
+];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
@@ -146,6 +174,13 @@ export const migrations: readonly Migration[] = [
         up: [
             `create table credentials (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, account text not null, database text not null,
             level text not null, created_at integer not null, expires_at integer not null)`
+        ]
+    },
+    {
+        name: '0004-managed',
+        up: [
+            `create table managed (id integer primary key references servers (id) on delete cascade, release text not null, memory_bytes integer, preset text not null, options text not null,
+            phase text not null)`
         ]
     }
 ];

@@ -3,6 +3,7 @@ import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. */
 export const fail = defineErrors({
+    NOT_MANAGED: { code: 40950, message: 'The panel does not run this server' },
     CANCELLED: { code: 40951, message: 'The statement was cancelled' },
     SQL_FAILED: { code: 42250, message: 'The server refused it: {message}' },
     READ_ONLY: { code: 42251, message: 'This console only reads: {why}' },

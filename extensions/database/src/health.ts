@@ -1,4 +1,6 @@
 /** The health checks of the plugin. */
+import { access, readdir } from 'node:fs/promises';
+
 import type { Health } from '@portico/sdk';
 
 import type { Services } from './services.ts';
@@ -6,19 +8,24 @@ import type { Ctx } from './settings.ts';
 
 /** Names that one message shows at most. */
 const maxNames = 10;
+const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 
-/** Registers the check `servers`: degraded when a server does not answer. */
+/** Registers the checks `servers`, degraded when a server does not answer, and `programs`, degraded when a program is missing. */
 export function registerHealthChecks(ctx: Ctx, services: Services): void {
     ctx.health('servers', () => checkServers(services));
+    ctx.health('programs', () => checkPrograms(services));
 }
 
-async function checkServers({ servers, connections }: Services): Promise<Health> {
+async function checkServers({ servers, connections, managed }: Services): Promise<Health> {
     const all = await servers.list();
-    const offline = all.filter(({ id }) => connections.reached(id).state === 'offline');
-    if (offline.length > 0) {
-        const names = offline
+    const states = await managed.states();
+    const failing = all
+        .map((row) => ({ name: row.name, ...(states.get(row.id) ?? connections.reached(row.id)) }))
+        .filter(({ state }) => state === 'offline' || state === 'failed');
+    if (failing.length > 0) {
+        const names = failing
             .slice(0, maxNames)
-            .map(({ id, name }) => `${name} (${connections.reached(id).message ?? 'no answer'})`);
+            .map(({ name, message }) => `${name} (${message ?? 'no answer'})`);
         return {
             state: 'degraded',
             evidence: `These servers do not answer: ${names.join(', ')}`,
@@ -29,4 +36,38 @@ async function checkServers({ servers, connections }: Services): Promise<Health>
         };
     }
     return { state: 'ok', evidence: `${all.length} servers are known` };
+}
+
+async function checkPrograms({ engines }: Services): Promise<Health> {
+    const releases = await readdir('/usr/lib/postgresql').catch(() => []);
+    const clients = releases.map((release) => `/usr/lib/postgresql/${release}/bin/pg_dump`);
+    const needed = [
+        { name: 'mariadb-server', isThere: (await engines.mysql.releases()).length > 0 },
+        { name: 'mariadb-client', isThere: await anyOf(folders.map((folder) => `${folder}/mariadb-dump`)) },
+        { name: 'postgresql', isThere: (await engines.postgresql.releases()).length > 0 },
+        { name: 'postgresql-client', isThere: await anyOf(clients) }
+    ];
+    const missing = needed.filter(({ isThere }) => !isThere).map(({ name }) => name);
+    return missing.length === 0
+        ? { state: 'ok', evidence: 'The programs of MariaDB and PostgreSQL are installed' }
+        : {
+              state: 'degraded',
+              evidence: `These packages are missing: ${missing.join(', ')}. What needs them answers 50302`,
+              remedy: {
+                  text: 'Install what you want to use',
+                  command: `apt-get install ${missing.join(' ')}`
+              }
+          };
+}
+
+async function anyOf(paths: readonly string[]): Promise<boolean> {
+    const found = await Promise.all(
+        paths.map((path) =>
+            access(path).then(
+                () => true,
+                () => false
+            )
+        )
+    );
+    return found.includes(true);
 }

@@ -3,7 +3,7 @@ import { joi } from '@portico/sdk';
 
 import { readFile } from './dumps/runner.ts';
 import { ServerEntity, type ServerRow } from './entities.ts';
-import { type NewServer, newServer } from './servers/input.ts';
+import { type NewServer, registeredServer } from './servers/input.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 
@@ -155,7 +155,7 @@ async function restore(
 ): Promise<readonly string[]> {
     const { error, value } = joi
         .array()
-        .items(newServer)
+        .items(registeredServer)
         .required()
         .validate((data as { servers?: unknown } | null)?.servers);
     if (error !== undefined) {

@@ -10,6 +10,7 @@ import { registerCredentialRoutes } from './routes/credentials.ts';
 import { registerDataRoutes } from './routes/data.ts';
 import { registerDatabaseRoutes } from './routes/databases.ts';
 import { registerDumpRoutes } from './routes/dumps.ts';
+import { registerManagedRoutes } from './routes/managed.ts';
 import { registerServerRoutes } from './routes/servers.ts';
 import { registerSessionRoutes } from './routes/sessions.ts';
 import { registerTableRoutes } from './routes/tables.ts';
@@ -29,6 +30,7 @@ export default definePlugin({
     setup(ctx) {
         const services = createServices(ctx);
         registerServerRoutes(ctx, services);
+        registerManagedRoutes(ctx, services);
         registerDatabaseRoutes(ctx, services);
         registerUserRoutes(ctx, services);
         registerTableRoutes(ctx, services);
@@ -40,13 +42,14 @@ export default definePlugin({
         registerHooks(ctx, services);
         registerHealthChecks(ctx, services);
         ctx.onStart(async () => {
+            await services.managed.sweep();
             await services.dumps.sweep();
             await services.folder.remove('uploads');
             await ctx.schedule('credentials', { everySeconds: expirySeconds, missed: 'run-once' }, () =>
                 services.credentials.expire()
             );
             await ctx.schedule('watch', { everySeconds: watchSeconds }, async () => {
-                await services.servers.watch();
+                await services.servers.watch(await services.managed.resting());
                 await services.unfinished.sweep();
             });
             await ctx.schedule('history', { everySeconds: 3_600 }, () => services.history.expire());

@@ -6,7 +6,17 @@ import { Dumps } from './dumps/dumps.ts';
 import { DataFolder } from './dumps/folder.ts';
 import { Restores } from './dumps/restores.ts';
 import { Unfinished } from './dumps/unfinished.ts';
+import type { KindName } from './kind.ts';
 import { kinds } from './kinds.ts';
+import { Configurations } from './managed/configurations.ts';
+import type { Engine } from './managed/engine.ts';
+import { Folders } from './managed/folders.ts';
+import { ManagedServers } from './managed/managed.ts';
+import { createMariadb } from './managed/mariadb.ts';
+import { Ports } from './managed/ports.ts';
+import { postgres } from './managed/postgres.ts';
+import { Programs } from './managed/programs.ts';
+import { ManagedRows } from './managed/rows.ts';
 import { Connections } from './servers/connections.ts';
 import { Readers } from './servers/readers.ts';
 import { Servers } from './servers/servers.ts';
@@ -17,6 +27,11 @@ import type { FindTarget, Target } from './target.ts';
 export interface Services {
     readonly servers: Servers;
     readonly connections: Connections;
+    readonly engines: Readonly<Record<KindName, Engine>>;
+    readonly managed: ManagedServers;
+    readonly managedRows: ManagedRows;
+    readonly programs: Programs;
+    readonly configurations: Configurations;
     readonly readers: Readers;
     readonly console: Console;
     readonly history: History;
@@ -41,11 +56,30 @@ export function createServices(ctx: Ctx): Services {
         const server = await servers.get(id);
         return { server, kind: kinds[server.kind], admin: connections.admin(server) };
     };
+    const engines = { mysql: createMariadb(ctx), postgresql: postgres };
+    const folders = new Folders(folder);
+    const managedRows = new ManagedRows(ctx, servers, folders, engines);
+    const programs = new Programs({ ctx, servers, rows: managedRows, folders, engines });
+    const ports = new Ports(ctx, servers);
+    const managed = new ManagedServers({
+        ctx,
+        connections,
+        rows: managedRows,
+        programs,
+        folders,
+        ports,
+        engines
+    });
     const unfinished = new Unfinished(ctx, target);
     const restores = new Restores({ ctx, folder, connections, unfinished, target });
     return {
         servers,
         connections,
+        engines,
+        managed,
+        managedRows,
+        programs,
+        configurations: new Configurations({ managed, rows: managedRows, programs, engines, target }),
         readers,
         history,
         console: new Console(connections, readers, history),

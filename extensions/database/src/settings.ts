@@ -1,6 +1,8 @@
 /** What an admin sets. */
 import { type Context, joi, type Value } from '@portico/sdk';
 
+const port = () => joi.number().integer().min(1_024).max(65_535);
+
 /** The settings; their descriptions are the documentation. */
 export const settings = joi.object({
     dataFolder: joi
@@ -10,6 +12,15 @@ export const settings = joi.object({
         .description('Dumps, and servers that the panel runs, lie here')
         .label('Folder')
         .meta({ ui: { widget: 'path' } }),
+    ports: joi
+        .object({
+            from: port().default(33_060).label('First'),
+            to: port().min(joi.ref('from')).default(33_999).label('Last')
+        })
+        .default({ from: 33_060, to: 33_999 })
+        .label('Ports')
+        .description('Of servers that the panel runs; each new one takes the first that is free')
+        .meta({ ui: { advanced: true } }),
     dumpsKept: joi
         .number()
         .integer()

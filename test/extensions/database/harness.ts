@@ -1,22 +1,26 @@
-/** The plugin behind the real boundary, host, gateway and database, with real servers. */
-import { readFileSync } from 'node:fs';
+/** The plugin in the test kit, with the files, programs, services and database servers of this machine. */
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Remote } from '@portico/sdk';
-import { partnerProxy } from '@portico/sdk/host';
+import { createTestHost, type TestAnswer, type TestHost, type Who } from '@portico/testing';
 
-import type { Caller } from '../../../core/src/platform/call.ts';
-import type { Generation } from '../../../core/src/plugins/runtime/generation/generation.ts';
 import database from '../../../extensions/database/src/index.ts';
-import type { Manifest } from '../../../registry/src/manifest.ts';
-import { type Asked, createPluginRig, type PluginRig } from '../../support/plugins/host.ts';
+import { until as untilTrue } from '../../support/until.ts';
 import type { Instance } from './instances.ts';
 
-const { portico: manifest } = JSON.parse(
-    readFileSync(new URL('../../../extensions/database/package.json', import.meta.url), 'utf8')
-) as { portico: Manifest };
-const verbs = ['read', 'query', 'operate', 'logs', 'write', 'secrets'];
+const all = ['read', 'query', 'operate', 'logs', 'write', 'secrets'];
+/** `admin` may do everything; so may `tired`, whose session is not fresh. */
+const people: Readonly<Record<string, Who>> = {
+    admin: { username: 'admin', permissions: all },
+    tired: { username: 'tired', permissions: all, fresh: false },
+    operator: { username: 'operator', permissions: ['read', 'query', 'operate', 'logs'] },
+    viewer: { username: 'viewer', permissions: ['read'] }
+};
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into answers of every shape
+export type Answer = TestAnswer<any>;
 
 /** A task that has ended. */
 export interface EndedTask {
@@ -28,78 +32,58 @@ export interface EndedTask {
 
 /** One plugin, and people who ask it. */
 export class Harness {
-    readonly rig: PluginRig;
-    generation!: Generation;
+    readonly host: TestHost;
+    readonly dataFolder: string;
 
-    readonly callers = new Map<string, Caller>();
-
-    private constructor(rig: PluginRig) {
-        this.rig = rig;
+    private constructor(host: TestHost, dataFolder: string) {
+        this.host = host;
+        this.dataFolder = dataFolder;
     }
 
     static async start(settings: object = {}): Promise<Harness> {
-        const rig = await createPluginRig();
-        const harness = new Harness(rig);
-        const all = verbs.map((verb) => `database:${verb}`);
-        harness.callers.set('admin', rig.user('admin', all, { fresh: true }));
-        rig.user('tired', all, { fresh: false });
-        rig.user(
-            'operator',
-            ['read', 'query', 'operate', 'logs'].map((verb) => `database:${verb}`)
-        );
-        rig.user('viewer', ['database:read']);
-        await harness.begin(settings);
-        return harness;
-    }
-
-    /** A new generation on the same data. */
-    async begin(settings: object = {}): Promise<void> {
-        this.generation = await this.rig.run(database, {
-            name: 'database',
-            manifest,
-            capabilities: manifest.capabilities ?? {},
-            settings: { dataFolder: this.dataFolder, ...settings },
-            dataDir: join(this.rig.root, 'data', 'database')
+        const dataFolder = mkdtempSync(join(tmpdir(), 'portico-database-'));
+        // Servers run as accounts of their own.
+        chmodSync(dataFolder, 0o711);
+        const host = await createTestHost(database, {
+            package: new URL('../../../extensions/database', import.meta.url),
+            machine: 'real',
+            settings: { dataFolder, ...settings },
+            timing: { patienceMs: 60_000 }
         });
-    }
-
-    get dataFolder(): string {
-        return join(this.rig.root, 'databases');
+        return new Harness(host, dataFolder);
     }
 
     /** Waits for the end of a task. */
-    async task({ status, data, text }: Pick<Asked, 'status' | 'data' | 'text'>): Promise<EndedTask> {
+    async task({ status, data, text }: Pick<Answer, 'status' | 'data' | 'text'>): Promise<EndedTask> {
         if (status !== 202) {
             throw new Error(`${status} ${text}`);
         }
-        return until('the task', async () => {
-            const found = this.rig.tasks.get(data.id as number, this.callers.get('admin') as Caller);
-            return ['queued', 'running'].includes(found.state) ? null : (found as EndedTask);
-        });
+        return (await this.host.tasks.wait(data.id as number)) as EndedTask;
     }
 
     /** The plugin's contract, as another plugin calls it for a user. */
     contract<C>(who: string): Remote<C> {
-        const caller = this.callers.get(who) as Caller;
-        const proxy = partnerProxy('database', ({ method, input }) =>
-            this.rig.host.contracts.call('database', {
-                method,
-                input,
-                plugin: 'test',
-                held: { caller, ip: null, requestId: `call-${method}` },
-                signal: null
-            })
-        );
-        return proxy as Remote<C>; // the type of the contract is the test's to say
+        return this.host.contract<C>({ who: people[who] as Who });
     }
 
     ask(
         method: string,
         path: string,
-        body?: unknown,
+        body?: object,
         { as = 'admin', ...headers }: Record<string, string> = {}
-    ): Promise<Asked> {
-        return this.rig.ask(as, method, `/api/plugins/database${path}`, body, headers);
+    ): Promise<Answer> {
+        return this.host.as(people[as] as Who).ask(method, path, body, { headers });
+    }
+
+    /** Sends a file. */
+    upload(path: string, text: string): Promise<Answer> {
+        const headers = { 'content-type': 'application/octet-stream' };
+        return this.host.as(people['admin'] as Who).ask('POST', path, text, { headers });
+    }
+
+    /** Events of a stream. */
+    events(path: string, as = 'admin'): ReturnType<ReturnType<TestHost['as']>['events']> {
+        return this.host.as(people[as] as Who).events(path);
     }
 
     /** Registers a server, and returns its path. */
@@ -121,19 +105,12 @@ export class Harness {
     }
 
     async close(): Promise<void> {
-        await this.rig.close();
+        await this.host.close();
+        rmSync(this.dataFolder, { recursive: true, force: true });
     }
 }
 
 /** Asks again and again until there is something. */
-export async function until<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
-    const limit = performance.now() + 20_000;
-    while (performance.now() < limit) {
-        const found = await look();
-        if (found !== null && found !== undefined && found !== false) {
-            return found;
-        }
-        await wait(20);
-    }
-    throw new Error(`Waited in vain for ${what}`);
+export function until<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
+    return untilTrue(look, what);
 }

@@ -548,10 +548,10 @@ for (const { kind, lacks, start } of kinds) {
                 expect([long.status, long.data.level]).to.equal([201, 'read']);
                 expect((await instance.sql('select * from people', 'shop', long.data)).length).to.equal(2);
                 const short = await make(5);
-                await panel.generation.close('disabled');
+                await panel.host.stop();
                 await until('the end', async () => Date.now() > Date.parse(short.data.expiresAt));
                 expect((await instance.sql('select 1', 'shop', short.data)).length).to.equal(1);
-                await panel.begin();
+                await panel.host.start({ seconds: 5 });
                 await until('no login', () =>
                     instance.sql('select 1', 'shop', short.data).then(
                         () => false,
@@ -625,16 +625,16 @@ for (const { kind, lacks, start } of kinds) {
                           "select 1 from pg_stat_activity where query = 'select pg_sleep(20)' and state = 'active'"
                       );
             await until('the statement', async () => (await alive()).length === 1);
-            const report = await panel.generation.close('disabled');
+            const report = await panel.host.stop();
             expect([report.leaked, report.failures]).to.equal([[], []]);
             await running;
             await until('no session', async () => (await alive()).length === 0);
-            await panel.begin();
+            await panel.host.start();
             expect((await panel.ask('GET', server)).data.passwordSet).to.be.true();
             instance.child.kill('SIGKILL');
             await until('offline', async () => (await query('select 1')).code === 50350);
             expect((await panel.ask('GET', server)).data.state).to.equal('offline');
-            expect((await panel.generation.health())[0]?.state).to.equal('degraded');
+            expect((await panel.host.health())[0]?.state).to.equal('degraded');
         });
     });
 }

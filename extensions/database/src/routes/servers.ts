@@ -1,9 +1,18 @@
 /** Routes of servers. */
-import { joi, reply } from '@portico/sdk';
+import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
 import type { ServerRow } from '../entities.ts';
 import { kinds } from '../kinds.ts';
-import { changedServer, newServer, serverSchema, type ServerView, serverView } from '../servers/input.ts';
+import { presetWords } from '../managed/engine.ts';
+import {
+    type ChangedServer,
+    changedServer,
+    newServer,
+    serverSchema,
+    type ServerView,
+    serverView,
+    strangeField
+} from '../servers/input.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { pageOf, paging, serverParams } from './paging.ts';
@@ -14,20 +23,54 @@ const testSchema = joi.object({
     serverVersion: joi.string().required().label('Server version')
 });
 
+const kindsSchema = joi.array().items(
+    joi.object({
+        kind: joi.string().required().label('Kind'),
+        defaultPort: joi.number().integer().required().label('Usual port'),
+        runtimes: joi
+            .array()
+            .items(
+                joi.object({
+                    runtime: joi.valid('native').required().label('Runtime'),
+                    releases: joi.array().items(joi.string()).required().label('Releases'),
+                    available: joi.boolean().required().label('Available')
+                })
+            )
+            .required()
+            .label('Ways to run it'),
+        presets: joi.array().items(joi.string()).required().label('Presets'),
+        settings: joi
+            .array()
+            .items(
+                joi.object({
+                    name: joi.string().required().label('Name'),
+                    type: joi.string().required().label('Type')
+                })
+            )
+            .required()
+            .label('Options')
+    })
+);
+
 /** Registers `/kinds`, `/servers` and what is done with one server as a whole. */
 export function registerServerRoutes(ctx: Ctx, services: Services): void {
-    registerKinds(ctx);
+    registerKinds(ctx, services);
     registerReads(ctx, services);
     registerCreation(ctx, services);
     registerChanges(ctx, services);
     registerActions(ctx, services);
 }
 
-function viewOf({ connections }: Services, row: ServerRow): ServerView {
-    return serverView(row, connections.reached(row.id));
+type View = (row: ServerRow) => ServerView;
+
+/** What shows servers as they are now. */
+async function viewer({ connections, managed, managedRows }: Services): Promise<View> {
+    const [rows, states] = await Promise.all([managedRows.all(), managed.states()]);
+    return (row) =>
+        serverView(row, states.get(row.id) ?? connections.reached(row.id), rows.get(row.id) ?? null);
 }
 
-function registerKinds(ctx: Ctx): void {
+function registerKinds(ctx: Ctx, { engines }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/kinds',
@@ -35,13 +78,21 @@ function registerKinds(ctx: Ctx): void {
         access: 'read',
         summary: 'Kinds of servers',
         ui: { title: 'Kinds', order: 9, label: 'kind' },
-        returns: joi.array().items(
-            joi.object({
-                kind: joi.string().required().label('Kind'),
-                defaultPort: joi.number().integer().required().label('Usual port')
-            })
-        ),
-        handler: () => Object.values(kinds).map(({ name, defaultPort }) => ({ kind: name, defaultPort }))
+        returns: kindsSchema,
+        handler: () =>
+            Promise.all(
+                Object.values(kinds).map(async ({ name, defaultPort }) => {
+                    const engine = engines[name];
+                    const releases = [...(await engine.releases())];
+                    return {
+                        kind: name,
+                        defaultPort,
+                        runtimes: [{ runtime: 'native' as const, releases, available: releases.length > 0 }],
+                        presets: Object.keys(presetWords),
+                        settings: engine.options.map((option) => ({ name: option.name, type: option.type }))
+                    };
+                })
+            )
     });
 }
 
@@ -57,7 +108,7 @@ function registerReads(ctx: Ctx, services: Services): void {
         returns: joi.array().items(serverSchema),
         validate: { query: joi.object(paging) },
         async handler({ query }) {
-            const rows = (await servers.list()).map((row) => viewOf(services, row));
+            const rows = (await servers.list()).map(await viewer(services));
             return pageOf(rows, query, ({ name }) => name);
         }
     });
@@ -69,7 +120,7 @@ function registerReads(ctx: Ctx, services: Services): void {
         summary: 'One server',
         returns: serverSchema,
         validate: { params: serverParams },
-        handler: async ({ params }) => viewOf(services, await servers.get(params.id))
+        handler: async ({ params }) => (await viewer(services))(await servers.get(params.id))
     });
 }
 
@@ -79,15 +130,37 @@ function registerCreation(ctx: Ctx, services: Services): void {
         path: '/servers',
         id: 'createServer',
         access: 'write',
-        summary: 'Register a server',
-        description: 'It is stored after a login that succeeds; else the answer says why not.',
-        answers: 'made',
+        summary: 'Register a server, or make one',
+        description:
+            'One that runs already is stored after a login that succeeds; else the answer says why not. One that the panel is to run is made by a task: 202, `result.serverId`.',
         ui: { title: 'New server', primary: true },
-        returns: serverSchema,
+        returns: joi.alternatives(serverSchema, taskSchema),
         audit: { action: 'create', resource: 'server' },
         validate: { payload: newServer },
-        async handler({ payload, audit }) {
-            const view = viewOf(services, await services.servers.register(payload));
+        async handler({ payload, actor, audit }) {
+            const strange = strangeField(payload.mode, payload);
+            if (strange !== undefined) {
+                throw errors.invalid([
+                    { path: strange, message: `A server that is ${payload.mode} has no ${strange}` }
+                ]);
+            }
+            if (payload.mode === 'managed') {
+                const { name, kind, release, port, memoryBytes = null, preset = 'web' } = payload;
+                audit({ after: { name, kind, mode: 'managed', release, port, memoryBytes, preset } });
+                const task = await services.managed.create(
+                    { name, kind, release, port, memoryBytes, preset },
+                    actor
+                );
+                return reply.accepted(task);
+            }
+            const { username, mode } = payload;
+            if (username === undefined) {
+                throw errors.invalid([
+                    { path: 'username', message: 'A server that runs already needs an account' }
+                ]);
+            }
+            const row = await services.servers.register({ ...payload, mode, username });
+            const view = (await viewer(services))(row);
             audit({ resourceId: view.id, after: view });
             return reply.created(`/api/plugins/${ctx.name}/servers/${view.id}`, view);
         }
@@ -95,6 +168,41 @@ function registerCreation(ctx: Ctx, services: Services): void {
 }
 
 function registerChanges(ctx: Ctx, services: Services): void {
+    registerUpdate(ctx, services);
+    const { servers, managed } = services;
+    ctx.route({
+        method: 'DELETE',
+        path: '/servers/{id}',
+        id: 'removeServer',
+        access: 'write',
+        summary: 'Forget or remove a server',
+        description:
+            'What is on a registered server stays as it is. One that the panel runs is stopped and removed by a task: 202. `data` says what becomes of its data: `keep` leaves them in the folder of the settings.',
+        ui: {
+            title: 'Remove',
+            confirm: 'Remove this server from the panel? One that the panel runs is stopped.'
+        },
+        returns: joi.alternatives(taskSchema, joi.valid(null)),
+        audit: { action: 'delete', resource: 'server' },
+        validate: {
+            params: serverParams,
+            query: joi.object({
+                data: joi.choice({ keep: 'Keep them', delete: 'Delete them' }).default('keep').label('Data')
+            })
+        },
+        async handler({ params, query, ifMatch, actor, audit }) {
+            const row = await servers.get(params.id);
+            audit({ resourceId: params.id, before: (await viewer(services))(row) });
+            if (row.mode === 'managed') {
+                return reply.accepted(await managed.remove(params.id, query.data, actor));
+            }
+            await servers.remove(params.id, ifMatch);
+            return null;
+        }
+    });
+}
+
+function registerUpdate(ctx: Ctx, services: Services): void {
     const { servers } = services;
     ctx.route({
         method: 'PUT',
@@ -102,7 +210,8 @@ function registerChanges(ctx: Ctx, services: Services): void {
         id: 'updateServer',
         access: 'write',
         summary: 'Change a server',
-        description: 'What is not sent stays. It is stored after a login that succeeds.',
+        description:
+            'What is not sent stays. A server that runs already is stored after a login that succeeds; what changes in one that the panel runs counts from its next start.',
         answers: 'done',
         ui: { title: 'Change' },
         returns: serverSchema,
@@ -110,29 +219,51 @@ function registerChanges(ctx: Ctx, services: Services): void {
         validate: { params: serverParams, payload: changedServer },
         async handler({ params, payload, ifMatch, audit }) {
             audit({ resourceId: params.id });
-            const { before, after } = await servers.update(params.id, payload, ifMatch);
-            audit({ before: viewOf(services, before), after: viewOf(services, after) });
-            return viewOf(services, after);
+            const before = await servers.get(params.id);
+            const seen = (await viewer(services))(before);
+            const after =
+                before.mode === 'managed'
+                    ? await changeManaged(services, { before, seen, payload, ifMatch })
+                    : (await servers.update(params.id, payload, ifMatch)).after;
+            const view = (await viewer(services))(after);
+            audit({ before: seen, after: view });
+            return view;
         }
     });
-    ctx.route({
-        method: 'DELETE',
-        path: '/servers/{id}',
-        id: 'removeServer',
-        access: 'write',
-        summary: 'Forget a server',
-        description: 'What is on the server stays as it is.',
-        answers: 'done',
-        ui: { title: 'Forget', confirm: 'Forget this server? Its databases stay as they are.' },
-        returns: joi.valid(null),
-        audit: { action: 'delete', resource: 'server' },
-        validate: { params: serverParams },
-        async handler({ params, ifMatch, audit }) {
-            const row = await servers.remove(params.id, ifMatch);
-            audit({ resourceId: params.id, before: viewOf(services, row) });
-            return null;
-        }
-    });
+}
+
+/** @throws VALIDATION_FAILED 40001 for a field that only a server has which runs already */
+async function changeManaged(
+    { servers, managed }: Services,
+    {
+        before,
+        seen,
+        payload: { name, memoryBytes, preset, version, ...rest },
+        ifMatch
+    }: {
+        readonly before: ServerRow;
+        readonly seen: ServerView;
+        readonly payload: ChangedServer;
+        readonly ifMatch: string | null;
+    }
+): Promise<ServerRow> {
+    const now: Readonly<Record<string, unknown>> = seen;
+    const strange = Object.entries(rest).find(
+        ([field, value]) => value !== undefined && value !== now[field]
+    );
+    if (strange !== undefined) {
+        throw errors.invalid([
+            { path: strange[0], message: `The panel sets ${strange[0]} of a server that it runs` }
+        ]);
+    }
+    const row = await servers.rename(before, name ?? before.name, { ifMatch, version });
+    if (memoryBytes !== undefined || preset !== undefined) {
+        await managed.set(before.id, {
+            ...(memoryBytes === undefined ? {} : { memoryBytes }),
+            ...(preset === undefined ? {} : { preset })
+        });
+    }
+    return row;
 }
 
 function registerActions(ctx: Ctx, services: Services): void {
@@ -172,7 +303,7 @@ function registerActions(ctx: Ctx, services: Services): void {
         validate: { params: serverParams },
         async handler({ params, audit }) {
             audit({ resourceId: params.id });
-            return viewOf(services, await servers.rotate(params.id));
+            return (await viewer(services))(await servers.rotate(params.id));
         }
     });
 }

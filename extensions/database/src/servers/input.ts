@@ -3,11 +3,15 @@ import { isIP } from 'node:net';
 
 import { joi, type Value } from '@portico/sdk';
 
-import type { ServerRow } from '../entities.ts';
-import type { Reached } from './connections.ts';
+import type { ManagedRow, ServerRow } from '../entities.ts';
+import { presetWords } from '../managed/engine.ts';
+import type { ManagedState } from '../managed/states.ts';
 
 /** Text without control characters. */
 const line = () => joi.string().pattern(/^[^\p{Cc}]*$/u, 'text without control characters');
+const runByPanel = 'Run by the panel';
+/** The least memory that a server can work with. */
+const leastMemory = 128 * 1024 * 1024;
 const kindWords = { mysql: 'MySQL or MariaDB', postgresql: 'PostgreSQL' } as const;
 const tlsWords = {
     disable: 'Not encrypted',
@@ -69,22 +73,83 @@ const fields = {
         .description('PEM of the authority that signed the certificate; default: the public ones')
         .meta({ media: 'application/x-pem-file', ui: { group: 'Encryption', advanced: true } })
 };
+const managedFields = {
+    memoryBytes: joi
+        .number()
+        .integer()
+        .min(leastMemory)
+        .max(2 ** 50)
+        .allow(null)
+        .unit('byte')
+        .label('Memory')
+        .description(
+            'All that it may use. Default: no limit, and its caches are sized for a quarter of the machine'
+        )
+        .meta({ ui: { group: runByPanel } }),
+    preset: joi
+        .choice(presetWords)
+        .label('Preset')
+        .description('What it is tuned for; default: web')
+        .meta({ ui: { group: runByPanel } })
+};
 const ignored = joi.readOnly(joi.any());
+
+/** A server that runs already, as it is registered and exported. */
+export const registeredServer = joi.object({
+    ...fields,
+    name: fields.name.required(),
+    kind: joi.choice(kindWords).required().label('Kind'),
+    mode: joi.valid('registered').required().label('Mode'),
+    username: fields.username.required()
+});
+/** What such a body holds. */
+export type NewServer = Value<typeof registeredServer>;
 
 /** The body of POST `/servers`. */
 export const newServer = joi.object({
     ...fields,
     name: fields.name.required(),
     kind: joi.choice(kindWords).required().label('Kind'),
-    mode: joi.valid('registered').required().label('Mode').description('`registered`: it runs already'),
-    username: fields.username.required()
+    mode: joi
+        .choice({ registered: 'It runs already', managed: 'The panel runs it' })
+        .required()
+        .label('Mode'),
+    username: fields.username.description(
+        'Of a server that runs already. It makes databases and accounts, so it may do that'
+    ),
+    runtime: joi
+        .valid('native')
+        .label('Runtime')
+        .description('`native`: a program of this machine')
+        .meta({ ui: { group: runByPanel, advanced: true } }),
+    release: joi
+        .string()
+        .max(20)
+        .label('Release')
+        .description('One of those that are installed; default: the newest')
+        .meta({ ui: { group: runByPanel, advanced: true } }),
+    ...managedFields
 });
 /** What such a body holds. */
-export type NewServer = Value<typeof newServer>;
+export type AnyNewServer = Value<typeof newServer>;
+
+/** Fields that only a server has which runs already. */
+const ofRegistered = ['host', 'socket', 'username', 'password', 'reader', 'tls', 'ca'] as const;
+/** Fields that only a server has which the panel runs. */
+const ofManaged = ['runtime', 'release', 'memoryBytes', 'preset'] as const;
+
+/** The first field that has no meaning for a server of this mode; undefined where there is none. */
+export function strangeField(mode: 'registered' | 'managed', body: object): string | undefined {
+    const given = body as Readonly<Record<string, unknown>>;
+    return (mode === 'managed' ? ofRegistered : ofManaged).find(
+        (name) => given[name] !== undefined && given[name] !== null
+    );
+}
 
 /** The body of PUT `/servers/{id}`; it takes the fields of an answer, too. */
 export const changedServer = joi.object({
     ...fields,
+    ...managedFields,
     version: joi.number().integer().min(1).label('Version').description('Acts as If-Match'),
     ...Object.fromEntries(
         [
@@ -97,6 +162,8 @@ export const changedServer = joi.object({
             'flavour',
             'listen',
             'passwordSet',
+            'runtime',
+            'release',
             'createdAt',
             'updatedAt'
         ].map((name) => [name, ignored] as const)
@@ -106,6 +173,8 @@ export const changedServer = joi.object({
 export type ChangedServer = {
     readonly [K in Exclude<keyof NewServer, 'kind' | 'mode'>]?: NewServer[K] | undefined;
 } & {
+    readonly memoryBytes?: number | null | undefined;
+    readonly preset?: ManagedRow['preset'] | undefined;
     readonly version?: number | undefined;
 };
 
@@ -176,6 +245,14 @@ export const serverSchema = joi.object({
         })
         .required()
         .label('Listens on'),
+    runtime: joi
+        .valid('native', null)
+        .required()
+        .label('Runtime')
+        .description('Of a server that the panel runs'),
+    release: joi.string().allow(null).required().label('Release'),
+    memoryBytes: joi.number().integer().allow(null).required().unit('byte').label('Memory'),
+    preset: joi.choice(presetWords).allow(null).required().label('Preset'),
     createdAt: time().label('Created'),
     updatedAt: time().label('Changed')
 });
@@ -183,7 +260,11 @@ export const serverSchema = joi.object({
 export type ServerView = Value<typeof serverSchema>;
 
 /** A server as answers show it: no secret is in it. */
-export function serverView(row: ServerRow, { state, message }: Reached): ServerView {
+export function serverView(
+    row: ServerRow,
+    { state, message }: ManagedState,
+    managed: ManagedRow | null
+): ServerView {
     const { id, version, name, kind, mode, host, port, socket, tls, ca, username, serverVersion, flavour } =
         row;
     return {
@@ -205,6 +286,10 @@ export function serverView(row: ServerRow, { state, message }: Reached): ServerV
         tls,
         ca,
         listen: { address: host, port, socket },
+        runtime: managed === null ? null : 'native',
+        release: managed?.release ?? null,
+        memoryBytes: managed?.memoryBytes ?? null,
+        preset: managed?.preset ?? null,
         createdAt: new Date(row.createdAt).toISOString(),
         updatedAt: new Date(row.updatedAt).toISOString()
     };

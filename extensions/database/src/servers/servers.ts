@@ -47,12 +47,40 @@ export class Servers {
         const address = this.#addressOf(input, kinds[input.kind].defaultPort);
         const login = { username: input.username, password: input.password ?? '' };
         const seen = await this.#logIn(input.kind, address, login, input.reader ?? null);
-        const row = await this.#columns(input, seen);
+        return this.get(await this.insert(await this.#columns(input, seen)));
+    }
+
+    /** Stores a new server, with what else belongs to it. Returns its number. @throws CONFLICT 40900, IN_USE 40901 */
+    async insert(
+        row: Omit<ServerRow, 'id'>,
+        more: (em: EntityManager, id: number) => Promise<void> = async () => undefined
+    ): Promise<number> {
         return this.#unique(async (em) => {
             if ((await em.count(ServerEntity)) >= mostServers) {
                 throw errors.inUse(`${mostServers} servers`);
             }
-            return findServer(em, await em.insert(ServerEntity, row));
+            const id = await em.insert(ServerEntity, row);
+            await more(em, id);
+            return id;
+        });
+    }
+
+    /** Gives a server another name. @throws CONFLICT 40900, VERSION_STALE 41200 */
+    async rename(
+        before: ServerRow,
+        name: string,
+        { ifMatch, version }: { readonly ifMatch: string | null; readonly version: number | undefined }
+    ): Promise<ServerRow> {
+        checkVersion(before, ifMatch, version);
+        const { id } = before;
+        return this.#unique(async (em) => {
+            const change = { name, version: before.version + 1, updatedAt: Date.now() };
+            const changed = await em.nativeUpdate(ServerEntity, { id, version: before.version }, change);
+            const after = await findServer(em, id);
+            if (changed === 0) {
+                throw errors.stale(after.version);
+            }
+            return after;
         });
     }
 
@@ -186,10 +214,11 @@ export class Servers {
         });
     }
 
-    /** Asks every server whether it answers. */
-    async watch(): Promise<void> {
+    /** Asks every server whether it answers, but for those that need not. */
+    async watch(resting: ReadonlySet<number>): Promise<void> {
+        const awake = (await this.list()).filter(({ id }) => !resting.has(id));
         await Promise.all(
-            (await this.list()).map(async ({ id }) => {
+            awake.map(async ({ id }) => {
                 // What it says is kept by the connections, and shown as the state of the server.
                 await this.test(id).catch(() => undefined);
             })

@@ -20,7 +20,7 @@ export interface TestAnswer<T = unknown> {
 /** An answer from its parts. */
 export function answerOf<T>(status: number, headers: Headers, bytes: Uint8Array): TestAnswer<T> {
     const text = new TextDecoder().decode(bytes);
-    const isJson = headers.get('content-type')?.startsWith('application/json') === true && text !== '';
+    const isJson = /^application\/json\b/.test(headers.get('content-type') ?? '') && text !== '';
     const body = (isJson ? JSON.parse(text) : {}) as { code?: number; message?: string; data?: unknown };
     const { code = null, message = '', data = null } = body;
     const isFailed = code !== null && code !== 0;

@@ -11,6 +11,9 @@ export type NetworkAnswer = Response | string | object;
 export type NetworkTarget = { readonly port: number } | { readonly path: string };
 
 type Script = (request: Request) => NetworkAnswer | Promise<NetworkAnswer>;
+/** Names and addresses of the machine itself. */
+const ownAddress = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
+
 type Answering = ReturnType<NetworkPort['outbound']>['open'];
 
 /** What the test says of the network, and what the plugin did with it. */
@@ -20,6 +23,12 @@ export class TestNetwork {
     readonly #hosts = new Map<string, Script>();
     readonly #targets = new Map<string, NetworkTarget>();
     readonly #addresses = new Map<string, readonly string[]>();
+    readonly #isReal: boolean;
+
+    /** @param isReal - sockets of this machine, of which the test says nothing, are the machine's own @internal */
+    constructor(isReal = false) {
+        this.#isReal = isReal;
+    }
 
     /** The network as the runtime takes it. @internal */
     readonly port: NetworkPort = {
@@ -75,6 +84,9 @@ export class TestNetwork {
 
     #resolve(host: string): readonly string[] {
         const addresses = this.#addresses.get(host);
+        if (addresses === undefined && this.#isReal && ownAddress.test(host)) {
+            return [host === 'localhost' ? '127.0.0.1' : host];
+        }
         if (addresses === undefined) {
             throw new Error(
                 `The plugin resolves ${host}, of which the test says nothing: network.name('${host}', …)`
@@ -94,6 +106,9 @@ export class TestNetwork {
         } = target as { path?: string; host?: string; port?: number };
         const address = path ?? `${host}:${port}`;
         const led = this.#targets.get(address);
+        if (led === undefined && this.#isReal && (path !== undefined || ownAddress.test(host))) {
+            return target;
+        }
         if (led === undefined) {
             return new Error(
                 `The plugin dials ${address}, of which the test says nothing: network.lead('${address}', …)`

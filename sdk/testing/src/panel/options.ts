@@ -43,7 +43,7 @@ export interface TestHostOptions {
     readonly forbidden?: readonly string[];
     /** Fakes of the plugins that this one works with. */
     readonly partners?: Readonly<Record<string, FakeContract>>;
-    /** `real`: the files and programs of the machine that runs the test. Default `empty`: a folder of the test's own, and no program. */
+    /** `real`: the files, programs, services and local sockets of the machine that runs the test. Default `empty`: a folder of the test's own, and no program. */
     readonly machine?: 'empty' | 'real';
     /** When the test's clock begins; default: now. */
     readonly now?: Date | number;

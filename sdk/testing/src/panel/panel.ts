@@ -33,6 +33,7 @@ import { TestApi } from '../api.ts';
 import { TestAccessLog } from '../doubles/access-log.ts';
 import { TestClock, TestSchedules } from '../doubles/clock.ts';
 import { TestHosts } from '../doubles/hosts.ts';
+import { MachineServices } from '../doubles/machine-services.ts';
 import { TestMandates } from '../doubles/mandates.ts';
 import { TestNetwork } from '../doubles/network.ts';
 import { TestPanelService } from '../doubles/panel-service.ts';
@@ -148,10 +149,11 @@ export class TestPanel {
     readonly hosts = new TestHosts();
     /** What people let the plugin do in their absence. */
     readonly mandates: TestMandates;
-    readonly network = new TestNetwork();
+    readonly network: TestNetwork;
     /** The panel itself: where it listens, and how a copy of it boots. */
     readonly panel = new TestPanelService();
     readonly programs = new TestPrograms();
+    /** Empty with `machine: 'real'`: services are then processes of this machine, which end with the test. */
     readonly services: TestServices;
     readonly partners: TestPartners;
     readonly tasks: TestTasks;
@@ -162,6 +164,7 @@ export class TestPanel {
     readonly plugins: PluginHost;
     /** @internal */
     readonly opened: OpenedPanel;
+    readonly #machineServices: MachineServices | null;
 
     /** @internal */
     constructor(opened: OpenedPanel) {
@@ -173,11 +176,13 @@ export class TestPanel {
         this.log = log.lines;
         this.audit = opened.audit;
         this.mandates = new TestMandates(milliseconds.now);
+        this.network = new TestNetwork(machine === '');
         this.programs = new TestPrograms(machine === '');
         this.schedules = new TestSchedules(clock, patienceMs);
         this.faults = new TestFaults(patienceMs);
         this.hooks = new TestHooks(patienceMs);
         this.services = new TestServices(() => clock.now());
+        this.#machineServices = machine === '' ? new MachineServices(join(root, 'services')) : null;
         this.accessLog = new TestAccessLog(() => clock.now());
         this.api = new TestApi(http, opened.permissions);
         this.tasks = new TestTasks(tasks, db, http.recorder, system, patienceMs);
@@ -198,7 +203,7 @@ export class TestPanel {
             accessLog: this.accessLog,
             network: this.network.port,
             machine: { programs: this.programs, alarm: clock.alarm, root: machine },
-            services: this.services,
+            services: this.#machineServices ?? this.services,
             fragments: { put: async () => null, drop: async () => [] },
             mandates: this.mandates,
             panel: this.panel.port,
@@ -211,6 +216,7 @@ export class TestPanel {
     /** Ends what the panel itself holds. @internal */
     async closePanel(): Promise<void> {
         await this.partners.close();
+        await this.#machineServices?.end();
         await this.opened.gateway.close();
         await this.opened.tasks.close();
         await this.opened.db.close();

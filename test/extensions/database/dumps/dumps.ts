@@ -7,9 +7,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { DatabaseContract } from '../../../../extensions/database/src/contract.ts';
-import type { Asked } from '../../../support/plugins/host.ts';
 import { itUnless } from '../../../support/skip.ts';
-import { Harness, until } from '../harness.ts';
+import { type Answer, Harness, until } from '../harness.ts';
 import { type Instance, noMariadb, noPostgresql, startMariadb, startPostgresql } from '../instances.ts';
 
 export const lab = Lab.script();
@@ -30,7 +29,7 @@ for (const { kind, lacks, start } of kinds) {
         let server: string;
         let id: number;
 
-        const task = (answer: Pick<Asked, 'status' | 'data' | 'text'>) => panel.task(answer);
+        const task = (answer: Pick<Answer, 'status' | 'data' | 'text'>) => panel.task(answer);
         const names = async (): Promise<string[]> =>
             ((await panel.ask('GET', `${server}/databases?limit=500`)).data as { name: string }[]).map(
                 ({ name }) => name
@@ -42,17 +41,8 @@ for (const { kind, lacks, start } of kinds) {
                 return [];
             }
         };
-        const upload = async (text: string, name = 'given'): Promise<number> => {
-            const response = await fetch(
-                `${panel.rig.url}/api/plugins/database/dumps/upload?kind=${kind}&name=${name}`,
-                {
-                    method: 'POST',
-                    headers: { authorization: 'Bearer admin', 'content-type': 'application/octet-stream' },
-                    body: text
-                }
-            );
-            return ((await response.json()) as { data: { id: number } }).data.id;
-        };
+        const upload = async (text: string, name = 'given'): Promise<number> =>
+            (await panel.upload(`/dumps/upload?kind=${kind}&name=${name}`, text)).data.id as number;
         const restore = (dump: number, database: string, more: object = {}) =>
             panel.ask('POST', `/dumps/${dump}/restore`, { serverId: id, database, ...more });
 
@@ -95,10 +85,9 @@ for (const { kind, lacks, start } of kinds) {
                 expect([format, made.state, made.error]).to.equal([format, 'succeeded', null]);
                 const [dump] = made.result.dumpIds as [number];
                 const { data } = await panel.ask('GET', `/dumps/${dump}`);
-                const content = await fetch(`${panel.rig.url}/api/plugins/database/dumps/${dump}/content`, {
-                    headers: { authorization: 'Bearer operator' }
-                });
-                const bytes = Buffer.from(await content.arrayBuffer());
+                const bytes = Buffer.from(
+                    (await panel.ask('GET', `/dumps/${dump}/content`, undefined, { as: 'operator' })).bytes
+                );
                 expect([data.state, data.bytes, data.sha256]).to.equal([
                     'ready',
                     bytes.length,
@@ -179,13 +168,11 @@ for (const { kind, lacks, start } of kinds) {
             const begun = await restore(dump, 'cut');
             await until('the database', async () => (await names()).includes('cut'));
             expect((await restore(dump, 'cut', { replace: true })).code).to.equal(40901);
-            const report = await panel.generation.close('disabled');
+            const report = await panel.host.stop();
             expect([report.leaked, report.failures]).to.equal([[], []]);
-            await panel.begin();
-            await until('the sweep', async () => {
-                await panel.ask('POST', `${server}/test`);
-                return !(await names()).includes('cut');
-            });
+            await panel.host.start();
+            await panel.host.schedules.run('watch');
+            expect(await names()).to.not.include('cut');
             expect((await task(begun)).state).to.not.equal('succeeded');
             const users = (await panel.ask('GET', `${server}/users?limit=500`)).text;
             expect(users).to.not.include('portico_guest');
@@ -196,13 +183,10 @@ for (const { kind, lacks, start } of kinds) {
             const base = `${server}/databases/${encodeURIComponent(odd)}`;
             const out = async (format: string): Promise<string> =>
                 (
-                    await fetch(
-                        `${panel.rig.url}/api/plugins/database${base}/export?table=notes&format=${format}`,
-                        {
-                            headers: { authorization: 'Bearer operator' }
-                        }
-                    )
-                ).text();
+                    await panel.ask('GET', `${base}/export?table=notes&format=${format}`, undefined, {
+                        as: 'operator'
+                    })
+                ).text;
             const csv = await out('csv');
             expect(csv.split('\r\n').slice(0, 1)).to.equal(['id,text,raw']);
             expect(csv).to.include('\r\n2,,\r\n').and.include('\r\n3,"');
@@ -213,18 +197,8 @@ for (const { kind, lacks, start } of kinds) {
             });
             expect(await out('sql')).to.include('insert into');
             await instance.sql('create table copies (id int primary key, text text)', odd);
-            const bring = async (text: string, query: string): Promise<{ state: string; error: unknown }> => {
-                const response = await fetch(
-                    `${panel.rig.url}/api/plugins/database${base}/import?table=copies&${query}`,
-                    {
-                        method: 'POST',
-                        headers: { authorization: 'Bearer admin', 'content-type': 'text/csv' },
-                        body: text
-                    }
-                );
-                const { data } = (await response.json()) as { data: { id: number } };
-                return task({ status: response.status, data, text: '' });
-            };
+            const bring = async (text: string, query: string) =>
+                task(await panel.upload(`${base}/import?table=copies&${query}`, text));
             const rows = () => instance.sql('select id, text from copies order by id', odd);
             expect(
                 (await bring('id,text\r\n1,"a, ""b""\n;"\r\n2,\r\n3,""\r\n', 'format=csv')).state
@@ -286,7 +260,7 @@ for (const { kind, lacks, start } of kinds) {
         });
 
         run('show no secret to other programs of the machine, nor in the log', async () => {
-            const seen = JSON.stringify(panel.rig.http.lines);
+            const seen = JSON.stringify(panel.host.log);
             expect(seen).to.not.include(instance.password);
         });
     });

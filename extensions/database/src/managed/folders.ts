@@ -1,0 +1,80 @@
+/** The folders of servers that the panel runs: data, socket and configuration of each, below the folder of the settings. */
+import type { DataFolder } from '../dumps/folder.ts';
+import type { MachineAccount } from './accounts.ts';
+
+/** The longest path of a unix socket, in bytes. Source: unix(7). */
+const longestSocket = 107;
+const socketName = '/.s.PGSQL.65535';
+const root = 'servers';
+
+/** The folders of one server, absolute. */
+export interface ServerFolders {
+    readonly dataFolder: string;
+    readonly runFolder: string;
+    readonly configFolder: string;
+}
+
+/** Makes, fills and removes the folders of servers. */
+export class Folders {
+    readonly #folder: DataFolder;
+
+    constructor(folder: DataFolder) {
+        this.#folder = folder;
+    }
+
+    /** Where the folders of a server are, whether they exist or not. */
+    of(id: number): ServerFolders {
+        const path = `${this.#folder.path}/${root}/${id}`;
+        return { dataFolder: `${path}/data`, runFolder: `${path}/run`, configFolder: `${path}/config` };
+    }
+
+    /** Whether a socket below the folder of the settings can have so long a path. */
+    get isShortEnough(): boolean {
+        return Buffer.byteLength(this.of(99_999).runFolder + socketName) <= longestSocket;
+    }
+
+    /** Makes the folders of a new server. Only its account can read the data; sockets can be reached by every account, and ask for a password. */
+    async create(id: number, account: MachineAccount | null): Promise<void> {
+        await this.#folder.ensure(root, 0o711);
+        const files = await this.#folder.ensure(`${root}/${id}`, 0o711);
+        for (const [name, mode] of [
+            ['data', 0o700],
+            ['run', 0o755],
+            ['config', 0o755]
+        ] as const) {
+            const path = `${root}/${id}/${name}`;
+            await files.createFolder(path, { mode });
+            await files.chmod(path, mode);
+            if (account !== null && name !== 'config') {
+                await files.chown(path, account.uid, account.gid);
+            }
+        }
+    }
+
+    /** Writes files of the configuration, each whole or not at all. */
+    async configure(id: number, texts: Readonly<Record<string, string>>): Promise<void> {
+        const files = this.#folder.files();
+        for (const [name, text] of Object.entries(texts)) {
+            const path = `${root}/${id}/config/${name}`;
+            await using handle = await files.open(`${path}.new`, 'w', 0o644);
+            await handle.writeFile(text);
+            await handle.sync();
+            await files.chmod(`${path}.new`, 0o644);
+            await files.move(`${path}.new`, path, { replace: true });
+        }
+    }
+
+    /** Removes the folders of a server with all data. */
+    async remove(id: number): Promise<void> {
+        await this.#folder.remove(`${root}/${id}`);
+    }
+
+    /** Keeps the data of a server that is gone, and returns where. */
+    async keep(id: number, name: string): Promise<string> {
+        const files = await this.#folder.ensure('kept', 0o711);
+        const path = `kept/${id}-${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 40)}`;
+        await files.move(`${root}/${id}/data`, path);
+        await this.remove(id);
+        return `${this.#folder.path}/${path}`;
+    }
+}

@@ -1,0 +1,241 @@
+/** Servers that the panel runs: services that outlive the plugin and the panel. */
+import { type Actor, errors, isFailure, type TaskRun, type TaskView } from '@portico/sdk';
+
+import type { ManagedRow, ServerRow } from '../entities.ts';
+import type { KindName } from '../kind.ts';
+import { makePassword } from '../passwords.ts';
+import type { Connections } from '../servers/connections.ts';
+import type { Ctx } from '../settings.ts';
+import type { Engine, Preset } from './engine.ts';
+import type { Folders } from './folders.ts';
+import type { Ports } from './ports.ts';
+import type { Programs } from './programs.ts';
+import type { ManagedRows } from './rows.ts';
+import { type ManagedState, stateOf } from './states.ts';
+
+/** A server to make. */
+export interface NewManaged {
+    readonly name: string;
+    readonly kind: KindName;
+    /** Default: the newest that is installed. */
+    readonly release: string | undefined;
+    /** Default: the first of the settings that is free. */
+    readonly port: number | undefined;
+    readonly memoryBytes: number | null;
+    readonly preset: Preset;
+}
+
+/** What the servers need. */
+export interface ManagedOptions {
+    readonly ctx: Ctx;
+    readonly connections: Connections;
+    readonly rows: ManagedRows;
+    readonly programs: Programs;
+    readonly folders: Folders;
+    readonly ports: Ports;
+    readonly engines: Readonly<Record<KindName, Engine>>;
+}
+
+const titles = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
+const programs = { mysql: 'mariadbd', postgresql: 'postgres' } as const;
+
+/** Makes, starts, stops and removes servers. */
+export class ManagedServers {
+    readonly #options: ManagedOptions;
+    /** Servers that a task of this generation works on. */
+    readonly #busy = new Set<number>();
+
+    constructor(options: ManagedOptions) {
+        this.#options = options;
+    }
+
+    /** States of all servers that the panel runs, by number. */
+    async states(): Promise<ReadonlyMap<number, ManagedState>> {
+        const { rows, programs: running, connections } = this.#options;
+        const all = await rows.all();
+        const services = all.size === 0 ? new Map() : await running.all();
+        return new Map(
+            [...all].map(([id, row]) => [id, stateOf(row, services.get(id), connections.reached(id))])
+        );
+    }
+
+    /** Numbers of those that need not answer: they were stopped, or are being made or removed. */
+    async resting(): Promise<ReadonlySet<number>> {
+        const [all, states] = [await this.#options.rows.all(), await this.states()];
+        const resting = [...all.values()].filter(
+            ({ id, phase }) => phase !== 'ready' || states.get(id)?.state === 'stopped'
+        );
+        return new Set(resting.map(({ id }) => id));
+    }
+
+    /** Begins a task that makes a server. @throws TOOL_MISSING 50302, CONFLICT 40900, VALIDATION_FAILED 40001 */
+    async create(input: NewManaged, actor: Actor): Promise<TaskView> {
+        const { ctx, folders, ports, rows } = this.#options;
+        const release = await this.#release(input.kind, input.release);
+        if (!folders.isShortEnough) {
+            throw errors.invalid([
+                {
+                    path: 'dataFolder',
+                    message: 'The folder of the settings is too long for the path of a socket'
+                }
+            ]);
+        }
+        const password = makePassword();
+        const sealed = await ctx.secrets.seal(password);
+        const port = await ports.choose(input.port);
+        const id = await rows.insert({ ...input, release, port, password: sealed });
+        const what = { kind: 'create-server', title: `Make ${input.name}`, access: 'write', actor };
+        try {
+            return await this.#task(id, what, async (run) => {
+                try {
+                    await this.#build(id, password, run);
+                    return { serverId: id };
+                } catch (error) {
+                    await this.#demolish(id, false);
+                    throw error;
+                }
+            });
+        } catch (error) {
+            await rows.remove(id);
+            throw error;
+        }
+    }
+
+    /** Begins a task that starts, stops or restarts a server. @throws NOT_MANAGED 40950, IN_USE 40901 */
+    async change(id: number, change: 'start' | 'stop' | 'restart', actor: Actor): Promise<TaskView> {
+        const { rows, programs: running } = this.#options;
+        const { server } = await rows.get(id);
+        const title = `${titles[change]} ${server.name}`;
+        return this.#task(id, { kind: `${change}-server`, title, access: 'operate', actor }, async (run) => {
+            if (change === 'stop') {
+                await running.change(id, 'stop');
+                return { serverId: id };
+            }
+            const before = await running.info(id);
+            // Where the command is another now, this is the restart.
+            const { pid } = await running.put(await rows.get(id));
+            const isSame = pid !== null && pid === before?.pid;
+            await running.change(id, change === 'restart' && isSame ? 'restart' : 'start');
+            await running.waitUp(id, run.signal);
+            return { serverId: id };
+        });
+    }
+
+    /** Begins a task that stops a server and removes it, with or without its data. @throws NOT_MANAGED 40950, IN_USE 40901 */
+    async remove(id: number, data: 'keep' | 'delete', actor: Actor): Promise<TaskView> {
+        const { rows } = this.#options;
+        const { server } = await rows.get(id);
+        const what = { kind: 'remove-server', title: `Remove ${server.name}`, access: 'write', actor };
+        return this.#task(id, what, async () => {
+            await rows.update(id, { phase: data === 'keep' ? 'removing' : 'deleting' });
+            return { serverId: id, kept: await this.#demolish(id, data === 'keep') };
+        });
+    }
+
+    /** Changes what a server may use, from its next start on. */
+    async set(
+        id: number,
+        change: Partial<Pick<ManagedRow, 'memoryBytes' | 'preset' | 'options'>>
+    ): Promise<void> {
+        const { rows, programs: running } = this.#options;
+        await rows.update(id, change);
+        await running.configure(await rows.get(id));
+    }
+
+    /** Undoes or finishes what a killed panel left half done, and brings back services that are gone. */
+    async sweep(): Promise<void> {
+        const { ctx, rows, programs: running } = this.#options;
+        for (const { id, phase } of (await rows.all()).values()) {
+            if (this.#busy.has(id)) {
+                continue;
+            }
+            try {
+                if (phase !== 'ready') {
+                    await this.#demolish(id, phase === 'removing');
+                } else if ((await running.info(id)) === null) {
+                    await running.put(await rows.get(id));
+                }
+            } catch (error) {
+                ctx.log.warn('A server that the panel runs could not be brought in order', {
+                    server: id,
+                    error
+                });
+            }
+        }
+    }
+
+    async #build(id: number, password: string, { signal, progress }: TaskRun): Promise<void> {
+        const { folders, rows, programs: running } = this.#options;
+        const found = await rows.get(id);
+        progress(0.1, 'Making its folders');
+        await folders.create(id, await running.account(found.server.kind));
+        progress(0.2, 'Filling its data folder');
+        await running.initialise(found, password, signal);
+        progress(0.7, 'Starting');
+        await running.configure(found);
+        await running.put(found);
+        await running.waitUp(id, signal);
+        await rows.update(id, { phase: 'ready' });
+    }
+
+    /** Takes away what there is of a server. Returns where its data are kept; null where they are not. */
+    async #demolish(id: number, keepsData: boolean): Promise<string | null> {
+        const { connections, folders, rows, programs: running } = this.#options;
+        await running.remove(id);
+        const kept = keepsData ? await this.#keep((await rows.get(id)).server) : null;
+        await folders.remove(id);
+        await rows.remove(id);
+        connections.forget(id);
+        return kept;
+    }
+
+    /** A killed panel may have moved the data already. */
+    async #keep({ id, name }: ServerRow): Promise<string | null> {
+        try {
+            return await this.#options.folders.keep(id, name);
+        } catch (error) {
+            if (isFailure(error) && error.reason === 'NOT_FOUND') {
+                return null;
+            }
+            throw error;
+        }
+    }
+
+    #task(
+        id: number,
+        what: {
+            readonly kind: string;
+            readonly title: string;
+            readonly access: string;
+            readonly actor: Actor;
+        },
+        work: (run: TaskRun) => Promise<unknown>
+    ): Promise<TaskView> {
+        if (this.#busy.has(id)) {
+            throw errors.inUse('a task that works on this server');
+        }
+        this.#busy.add(id);
+        const release = (): void => void this.#busy.delete(id);
+        return this.#options.ctx
+            .task({ ...what, resource: `${id}` }, (run) => work(run).finally(release))
+            .catch((error: unknown) => {
+                release();
+                throw error;
+            });
+    }
+
+    async #release(kind: KindName, wanted: string | undefined): Promise<string> {
+        const engine = this.#options.engines[kind];
+        const all = await engine.releases();
+        const [newest] = all;
+        if (newest === undefined) {
+            throw errors.toolMissing(programs[kind], engine.install);
+        }
+        if (wanted !== undefined && !all.includes(wanted)) {
+            throw errors.invalid([
+                { path: 'release', message: `${wanted} is not installed; there is ${all.join(', ')}` }
+            ]);
+        }
+        return wanted ?? newest;
+    }
+}

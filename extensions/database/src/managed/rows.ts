@@ -1,0 +1,118 @@
+/** Rows of servers that the panel runs. */
+import type { EntityManager } from '@portico/sdk/db';
+
+import { ManagedEntity, type ManagedRow, ServerEntity, type ServerRow } from '../entities.ts';
+import { fail } from '../errors.ts';
+import type { KindName } from '../kind.ts';
+import type { Servers } from '../servers/servers.ts';
+import type { Ctx } from '../settings.ts';
+import type { Engine, Preset } from './engine.ts';
+import type { Folders } from './folders.ts';
+
+/** The account of the panel on a server that it runs. */
+export const ownUsername = 'portico';
+
+/** A server with what is known of it because the panel runs it. */
+export interface ManagedServer {
+    readonly server: ServerRow;
+    readonly managed: ManagedRow;
+}
+
+/** A server to store. */
+export interface ManagedInput {
+    readonly name: string;
+    readonly kind: KindName;
+    readonly release: string;
+    readonly port: number;
+    readonly memoryBytes: number | null;
+    readonly preset: Preset;
+    /** Password of the panel's account, sealed. */
+    readonly password: string;
+}
+
+/** Reads and writes them. */
+export class ManagedRows {
+    readonly #ctx: Ctx;
+    readonly #servers: Servers;
+    readonly #folders: Folders;
+    readonly #engines: Readonly<Record<KindName, Engine>>;
+
+    constructor(ctx: Ctx, servers: Servers, folders: Folders, engines: Readonly<Record<KindName, Engine>>) {
+        this.#ctx = ctx;
+        this.#servers = servers;
+        this.#folders = folders;
+        this.#engines = engines;
+    }
+
+    /** All, by their numbers. */
+    async all(): Promise<ReadonlyMap<number, ManagedRow>> {
+        const rows = (await this.#ctx.db.read((em) => em.find(ManagedEntity, {}))) as readonly object[];
+        return new Map((rows as readonly ManagedRow[]).map((row) => [row.id, row]));
+    }
+
+    /** @throws NOT_FOUND 40400; NOT_MANAGED 40950 for a server that is only registered */
+    async get(id: number): Promise<ManagedServer> {
+        const server = await this.#servers.get(id);
+        const managed = await this.#ctx.db.read((em) => em.findOne(ManagedEntity, { id }));
+        if (managed === null) {
+            throw fail.NOT_MANAGED();
+        }
+        return { server, managed: managed as object as ManagedRow };
+    }
+
+    /** Stores a new server that has still to be made. Returns its number. @throws CONFLICT 40900 */
+    async insert({
+        name,
+        kind,
+        release,
+        port,
+        memoryBytes,
+        preset,
+        password
+    }: ManagedInput): Promise<number> {
+        const now = Date.now();
+        const row = {
+            version: 1,
+            name,
+            kind,
+            mode: 'managed' as const,
+            host: '127.0.0.1',
+            port,
+            socket: null as string | null,
+            tls: 'disable' as const,
+            ca: null,
+            username: ownUsername,
+            password,
+            nextPassword: null,
+            readerName: null,
+            readerPassword: null,
+            readerMade: false,
+            serverVersion: null,
+            flavour: null,
+            createdAt: now,
+            updatedAt: now
+        };
+        return this.#servers.insert(row, async (em: EntityManager, id: number) => {
+            const socket = this.#engines[kind].socket({ ...this.#folders.of(id), port });
+            await em.nativeUpdate(ServerEntity, { id }, { socket });
+            await em.insert(ManagedEntity, {
+                id,
+                release,
+                memoryBytes,
+                preset,
+                options: {},
+                phase: 'creating'
+            });
+        });
+    }
+
+    /** Changes what is known of a server. */
+    async update(id: number, change: Partial<ManagedRow>): Promise<void> {
+        await this.#ctx.db.write(async (em) => void (await em.nativeUpdate(ManagedEntity, { id }, change)));
+    }
+
+    /** Forgets a server. */
+    async remove(id: number): Promise<void> {
+        await this.#ctx.db.write(async (em) => void (await em.nativeDelete(ServerEntity, { id })));
+    }
+}

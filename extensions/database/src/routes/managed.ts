@@ -1,0 +1,147 @@
+/** Routes of servers that the panel runs. */
+import { joi, reply, taskSchema } from '@portico/sdk';
+
+import { presetWords } from '../managed/engine.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { serverParams } from './paging.ts';
+
+const changes = [
+    { change: 'start', title: 'Start', confirm: undefined },
+    {
+        change: 'stop',
+        title: 'Stop',
+        confirm: 'Stop this server? What uses its databases fails until it is started again.'
+    },
+    { change: 'restart', title: 'Restart', confirm: 'Restart this server? Its sessions end.' }
+] as const;
+const optionValue = joi.alternatives(joi.number(), joi.boolean(), joi.string().max(200), joi.valid(null));
+const configSchema = joi.array().items(
+    joi.object({
+        name: joi
+            .string()
+            .required()
+            .label('Option')
+            .meta({ ui: { column: 1 } }),
+        value: optionValue
+            .allow(null)
+            .required()
+            .label('Value')
+            .meta({ ui: { column: 2 } }),
+        default: optionValue.required().label('Default of the server'),
+        source: joi
+            .choice({ default: 'The server', preset: 'The preset', set: 'Set by hand' })
+            .required()
+            .label('Comes from')
+            .meta({ ui: { column: 3 } }),
+        restart: joi.boolean().required().label('Needs a restart'),
+        pending: joi
+            .boolean()
+            .required()
+            .label('Waits for a restart')
+            .meta({ ui: { column: 4 } })
+    })
+);
+
+/** Registers start, stop, restart, logs and configuration. */
+export function registerManagedRoutes(ctx: Ctx, services: Services): void {
+    registerActions(ctx, services);
+    registerLogs(ctx, services);
+    registerConfig(ctx, services);
+}
+
+function registerActions(ctx: Ctx, { managed }: Services): void {
+    for (const { change, title, confirm } of changes) {
+        ctx.route({
+            method: 'POST',
+            path: `/servers/{id}/${change}`,
+            id: `${change}Server`,
+            access: 'operate',
+            summary: `${title} a server that the panel runs`,
+            answers: 'task',
+            ui: { title, role: 'action', ...(confirm === undefined ? {} : { confirm }) },
+            returns: taskSchema,
+            audit: { action: change, resource: 'server' },
+            validate: { params: serverParams },
+            async handler({ params, actor, audit }) {
+                audit({ resourceId: params.id });
+                return reply.accepted(await managed.change(params.id, change, actor));
+            }
+        });
+    }
+}
+
+function registerLogs(ctx: Ctx, { managedRows, programs }: Services): void {
+    ctx.stream({
+        path: '/servers/{id}/logs',
+        id: 'serverLogs',
+        access: 'logs',
+        summary: 'What a server logs',
+        ui: { title: 'Log', role: 'log' },
+        validate: {
+            params: serverParams,
+            query: joi.object({
+                lines: joi
+                    .number()
+                    .integer()
+                    .min(0)
+                    .max(10_000)
+                    .default(200)
+                    .label('Lines')
+                    .description('The last ones'),
+                follow: joi
+                    .boolean()
+                    .default(false)
+                    .label('Follow')
+                    .description('Goes on with each further line')
+            })
+        },
+        events: { line: joi.object({ line: joi.string().allow('').required().label('Line') }) },
+        async *handler({ params, query, signal }) {
+            await managedRows.get(params.id);
+            const options = { tail: query.lines, follow: query.follow, signal };
+            for await (const line of programs.lines(params.id, options)) {
+                yield { event: 'line' as const, data: { line } };
+            }
+        }
+    });
+}
+
+function registerConfig(ctx: Ctx, { configurations }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/servers/{id}/config',
+        id: 'serverConfig',
+        access: 'read',
+        summary: 'Options of a server that the panel runs',
+        ui: { title: 'Options', label: 'name' },
+        returns: configSchema,
+        validate: { params: serverParams },
+        handler: async ({ params }) => [...(await configurations.list(params.id))]
+    });
+    ctx.route({
+        method: 'PUT',
+        path: '/servers/{id}/config',
+        id: 'changeServerConfig',
+        access: 'write',
+        summary: 'Change options of a server that the panel runs',
+        description:
+            'What is not sent stays; null takes an option back to the preset. What needs a restart waits for it.',
+        answers: 'done',
+        ui: { title: 'Change options' },
+        returns: configSchema,
+        audit: { action: 'configure', resource: 'server' },
+        validate: {
+            params: serverParams,
+            payload: joi.object({
+                preset: joi.choice(presetWords).label('Preset'),
+                values: joi.record(optionValue).label('Options')
+            })
+        },
+        async handler({ params, payload, audit }) {
+            audit({ resourceId: params.id, after: payload });
+            const { preset, values } = payload;
+            return [...(await configurations.change(params.id, { preset, values }))];
+        }
+    });
+}
