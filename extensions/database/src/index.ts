@@ -45,11 +45,14 @@ export default definePlugin({
             await services.managed.sweep();
             await services.dumps.sweep();
             await services.folder.remove('uploads');
+            // States are known soon, and a server that does not answer delays nothing.
+            const watch = async (): Promise<void> => services.servers.watch(await services.managed.resting());
+            void watch().catch((error: unknown) => ctx.log.warn('Servers could not be asked', { error }));
             await ctx.schedule('credentials', { everySeconds: expirySeconds, missed: 'run-once' }, () =>
                 services.credentials.expire()
             );
             await ctx.schedule('watch', { everySeconds: watchSeconds }, async () => {
-                await services.servers.watch(await services.managed.resting());
+                await watch();
                 await services.unfinished.sweep();
             });
             await ctx.schedule('history', { everySeconds: 3_600 }, () => services.history.expire());

@@ -7,6 +7,7 @@ import type { Remote } from '@portico/sdk';
 import { createTestHost, type TestAnswer, type TestHost, type Who } from '@portico/testing';
 
 import database from '../../../extensions/database/src/index.ts';
+import { freePort } from '../../support/ports.ts';
 import { until as untilTrue } from '../../support/until.ts';
 import type { Instance } from './instances.ts';
 
@@ -30,6 +31,12 @@ export interface EndedTask {
     readonly error: { readonly code: number; readonly message: string } | null;
 }
 
+/** Ports that no other test and no outgoing connection is likely to take. */
+export async function portRange(): Promise<{ from: number; to: number }> {
+    const from = await freePort();
+    return { from, to: from + 100 };
+}
+
 /** One plugin, and people who ask it. */
 export class Harness {
     readonly host: TestHost;
@@ -47,7 +54,7 @@ export class Harness {
         const host = await createTestHost(database, {
             package: new URL('../../../extensions/database', import.meta.url),
             machine: 'real',
-            settings: { dataFolder, ...settings },
+            settings: { dataFolder, ports: await portRange(), ...settings },
             timing: { patienceMs: 60_000 }
         });
         return new Harness(host, dataFolder);

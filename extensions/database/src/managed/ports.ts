@@ -1,4 +1,6 @@
 /** Ports of servers that the panel runs. */
+import { readFile } from 'node:fs/promises';
+
 import { errors } from '@portico/sdk';
 
 import type { Servers } from '../servers/servers.ts';
@@ -17,26 +19,30 @@ export class Ports {
     /** The wanted port, or the first of the settings that is free. @throws CONFLICT 40900 for one that is taken, IN_USE 40901 when all are */
     async choose(wanted: number | undefined): Promise<number> {
         const rows = await this.#servers.list();
-        const taken = new Set(rows.filter(({ mode }) => mode === 'managed').map(({ port }) => port));
+        const taken = new Set([
+            ...(await portsInUse()),
+            ...rows.filter(({ mode }) => mode === 'managed').map(({ port }) => port)
+        ]);
         const { from, to } = this.#ctx.settings.ports ?? { from: 33_060, to: 33_999 };
         for (let port = wanted ?? from; port <= (wanted ?? to); port += 1) {
-            if (!taken.has(port) && (await this.#isFree(port))) {
+            if (!taken.has(port)) {
                 return port;
             }
         }
         throw wanted === undefined ? errors.inUse(`the ports ${from} to ${to}`) : errors.conflict('port');
     }
+}
 
-    /** Whether no program of this machine listens there. */
-    async #isFree(port: number): Promise<boolean> {
-        const socket = this.#ctx.dial({ host: '127.0.0.1', port });
-        try {
-            return await new Promise<boolean>((resolve) => {
-                socket.once('connect', () => resolve(false));
-                socket.once('error', () => resolve(true));
-            });
-        } finally {
-            socket.destroy();
-        }
-    }
+/**
+ * Ports of this machine that a program listens on, or that an outgoing connection has: no server can take either. Source: proc_net_tcp(5); the state 06
+ * is TIME_WAIT, which hinders no server.
+ */
+async function portsInUse(): Promise<ReadonlySet<number>> {
+    const tables = await Promise.all(
+        ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => ''))
+    );
+    const lines = tables
+        .join('\n')
+        .matchAll(/^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} (?!06)/gm);
+    return new Set([...lines].map(([, port = '']) => parseInt(port, 16)));
 }

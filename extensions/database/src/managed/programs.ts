@@ -18,6 +18,8 @@ const servicePrefix = 'server-';
 const stopSeconds = 60;
 const initialiseSeconds = 600;
 const pollMs = 50;
+/** A port may be taken for a moment by an outgoing connection; then a later start succeeds. */
+const mostExits = 3;
 /** The least memory that servers are sized for, where no limit is given. */
 const leastBudget = 256 * 1024 * 1024;
 /** Lines of a server's output that say why it did not start. */
@@ -136,7 +138,7 @@ export class Programs {
                 return;
             } catch (error) {
                 const info = await this.info(id);
-                const isEnding = info === null || info.state !== 'running' || info.exits > before + 1;
+                const isEnding = info === null || info.state !== 'running' || info.exits > before + mostExits;
                 if (isEnding || performance.now() > end) {
                     throw fail.SERVER_OFFLINE({ message: await this.#whyDown(id, error) }, { cause: error });
                 }

@@ -117,7 +117,8 @@ describe('servers that the panel runs', { timeout: 120_000 }, () => {
                     passwordSet: true
                 });
                 expect(seen.listen.address).to.equal('127.0.0.1');
-                expect(seen.listen.port >= 33_060 && seen.listen.port <= 33_999).to.be.true();
+                const { from, to } = panel.host.settings['ports'] as { from: number; to: number };
+                expect(seen.listen.port >= from && seen.listen.port <= to).to.be.true();
                 // Its folder, account and port.
                 expect(statSync(join(folder, 'data')).mode & 0o777).to.equal(0o700);
                 const pid = Number(

@@ -1,0 +1,107 @@
+/** A panel that is killed: what its servers, and the work on them, are after that. */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import pg from 'pg';
+
+import { ServicesRig } from '../../support/machine/services.ts';
+import type { Client } from '../../support/panel/client.ts';
+import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
+import { ended } from '../../support/plugins/panel.ts';
+import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
+import { portRange } from './harness.ts';
+import { noPostgresql } from './instances.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+const base = '/api/plugins/database';
+
+describe('database servers of a panel that is killed', { timeout: 120_000 }, () => {
+    let top: string;
+    let panel: PanelProcess;
+    let client: Client;
+
+    before({ timeout: 120_000 }, async () => {
+        if (noPostgresql !== undefined) {
+            return;
+        }
+        top = mkdtempSync(join(tmpdir(), 'portico-database-killed-'));
+        chmodSync(top, 0o755);
+        mkdirSync(join(top, 'plugins'));
+        const extension = fileURLToPath(new URL('../../../extensions/database', import.meta.url));
+        execFileSync('ln', ['-s', extension, join(top, 'plugins', 'database')]);
+        panel = await createPanelProcess({ environment: { PORTICO_PLUGIN_DIRS: join(top, 'plugins') } });
+        await panel.start();
+        client = await panel.login();
+        await client.put('/api/plugins/database', {
+            settings: { dataFolder: join(top, 'data'), ports: await portRange() }
+        });
+    });
+    after({ timeout: 120_000 }, async () => {
+        if (panel !== undefined) {
+            await new ServicesRig(panel.dataDir).end();
+            await panel.close();
+            rmSync(top, { recursive: true, force: true });
+        }
+    });
+
+    itUnless(noPostgresql, it)('serve on, and nothing is left of one that was being made', async () => {
+        const made = await ended(
+            client,
+            await client.post(`${base}/servers`, {
+                name: 'kept',
+                kind: 'postgresql',
+                mode: 'managed',
+                preset: 'tiny'
+            })
+        );
+        expect(made.state, JSON.stringify(made.error)).to.equal('succeeded');
+        const id = (made.result as { serverId: number }).serverId;
+        const server = `${base}/servers/${id}`;
+        await client.post(`${server}/databases`, { name: 'shop' });
+        const user = await client.post(`${server}/users`, {
+            username: 'web',
+            grants: [{ database: 'shop', level: 'owner' }]
+        });
+        const { port } = (await client.get(server)).data.listen as { port: number };
+        const own = new pg.Client({
+            host: '127.0.0.1',
+            port,
+            user: 'web',
+            password: user.data.password as string,
+            database: 'shop'
+        });
+        await own.connect();
+        try {
+            await own.query('create table kept (n int); insert into kept values (7)');
+            await client.post(`${base}/servers`, { name: 'half', kind: 'postgresql', mode: 'managed' });
+            await until(() => existsSync(join(top, 'data/servers', String(id + 1), 'data/base')));
+            await panel.end('SIGKILL');
+
+            expect((await own.query('select n from kept')).rows).to.equal([{ n: 7 }]);
+            await panel.start();
+            client = await panel.login();
+            await until(async () => (await client.get(server)).data?.state === 'online');
+            expect(
+                (await client.get(`${base}/servers`)).data.map(({ name }: { name: string }) => name)
+            ).to.equal(['kept']);
+            expect(readdirSync(join(top, 'data/servers'))).to.equal([String(id)]);
+        } finally {
+            await own.end();
+        }
+        const pid = Number(
+            readFileSync(join(top, 'data/servers', String(id), 'data/postmaster.pid'), 'utf8').split('\n')[0]
+        );
+        const gone = await ended(client, await client.delete(`${server}?data=delete`));
+        expect(gone.state, JSON.stringify(gone.error)).to.equal('succeeded');
+        expect(existsSync(`/proc/${pid}`)).to.be.false();
+        expect(readdirSync(join(top, 'data/servers'))).to.equal([]);
+    });
+});
