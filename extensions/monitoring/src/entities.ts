@@ -2,6 +2,8 @@
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
+import { trafficTables } from './traffic/rows.ts';
+
 /** Alert rules. */
 export const RuleEntity = defineEntity({
     name: 'MonitoringRule',
@@ -70,7 +72,7 @@ export const StateEntity = defineEntity({
     }
 });
 
-/** All entities. The tables of the history are written without the ORM. */
+/** All entities. The tables of the history and of the traffic are written without the ORM. */
 export const entities = [RuleEntity, AlertEntity, StateEntity];
 
 const defaultRules: readonly (readonly [
@@ -123,5 +125,6 @@ export const migrations: readonly Migration[] = [
     {
         name: '0003-channels',
         up: ['alter table rules add column channels text', 'alter table alerts add column channels text']
-    }
+    },
+    { name: '0004-traffic', up: [...trafficTables] }
 ];

@@ -10,6 +10,7 @@ import { registerMetricRoutes } from './routes/metrics.ts';
 import { registerProcessRoutes } from './routes/processes.ts';
 import { registerPrometheusRoutes } from './routes/prometheus.ts';
 import { registerRuleRoutes } from './routes/rules.ts';
+import { registerTrafficRoutes } from './routes/traffic.ts';
 import { registerUnhealthyRoutes } from './routes/unhealthy.ts';
 import { createMachine, type Machine } from './sampling/sources/machine.ts';
 import { createServices } from './services.ts';
@@ -23,12 +24,13 @@ export function defineMonitoring(machine: Machine): PluginDefinition<void> {
         migrations,
         setup(ctx) {
             const services = createServices(ctx, machine);
-            const { monitor } = services;
+            const { monitor, traffic } = services;
             registerMetricRoutes(ctx, services);
             registerHistoryRoutes(ctx, services);
             registerProcessRoutes(ctx, services);
             registerRuleRoutes(ctx, services);
             registerAlertRoutes(ctx, services);
+            registerTrafficRoutes(ctx, services);
             registerUnhealthyRoutes(ctx, services);
             registerPrometheusRoutes(ctx, services);
             registerHooks(ctx, services);
@@ -36,11 +38,17 @@ export function defineMonitoring(machine: Machine): PluginDefinition<void> {
             ctx.onSettings(() => monitor.applySettings());
             ctx.onStart(async () => {
                 await monitor.start();
-                await ctx.schedule('prune', { everySeconds: 21_600, missed: 'run-once' }, () =>
-                    monitor.prune()
-                );
+                await traffic.start();
+                await ctx.schedule('prune', { everySeconds: 21_600, missed: 'run-once' }, async () => {
+                    await monitor.prune();
+                    await traffic.prune(machine.now());
+                });
+                await ctx.schedule('traffic', { everySeconds: 10 }, () => traffic.save());
             });
-            ctx.onStop(() => monitor.stop());
+            ctx.onStop(async () => {
+                await traffic.stop();
+                await monitor.stop();
+            });
         }
     });
 }

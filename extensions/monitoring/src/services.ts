@@ -3,15 +3,22 @@ import { Monitor } from './monitor.ts';
 import type { Machine } from './sampling/sources/machine.ts';
 import { ProcessList } from './sampling/sources/processes.ts';
 import type { Ctx } from './settings.ts';
+import { Traffic } from './traffic/traffic.ts';
 
 /** Everything that routes and health checks work with. */
 export interface Services {
     readonly machine: Machine;
     readonly monitor: Monitor;
     readonly processes: ProcessList;
+    readonly traffic: Traffic;
 }
 
 /** Creates the services; {@link Monitor.start} begins their work. */
 export function createServices(ctx: Ctx, machine: Machine): Services {
-    return { machine, monitor: new Monitor(ctx, machine), processes: new ProcessList(machine) };
+    return {
+        machine,
+        monitor: new Monitor(ctx, machine),
+        processes: new ProcessList(machine),
+        traffic: new Traffic(ctx)
+    };
 }

@@ -67,6 +67,18 @@ export const settings = joi.object({
         .label('A disk is nearly full at')
         .unit('percent')
         .meta({ ui: { group: 'Alerts' } }),
+    trafficDays: joi
+        .number()
+        .integer()
+        .min(0)
+        .max(365)
+        .default(30)
+        .description(
+            'Days that requests to the hosts are counted back; 0 counts none. The engine records requests with the setting `engine.accessLog`'
+        )
+        .label('Traffic is kept for')
+        .unit('day')
+        .meta({ ui: { group: 'History' } }),
     alertsKept: joi
         .number()
         .integer()

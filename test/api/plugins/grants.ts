@@ -60,6 +60,7 @@ describe('PUT /api/plugins/{name} with grants', { timeout: limitMs }, () => {
         folder = createPluginFolder();
         panel = await startPanel();
         place('runner', runner, asks);
+        place('reader', pluginModule(helloRoute), { logs: ['access'] });
         place('guard', guard, { taps: ['host.guard'] });
         place(
             'modest',
@@ -166,6 +167,12 @@ describe('PUT /api/plugins/{name} with grants', { timeout: limitMs }, () => {
             { token: gardener }
         );
         expect([code, data.permission]).to.equal([40300, 'hosts:read']);
+        const reading = await panel.client.put(
+            '/api/plugins/reader',
+            { grants: { logs: ['access'] } },
+            { token: gardener }
+        );
+        expect([reading.code, reading.data.permission]).to.equal([40300, 'engine:logs']);
         expect((await get('/api/plugins/runner')).data.capabilities.granted).to.equal({
             exec: ['true'],
             hosts: 'read'

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import type { Answer } from '../../support/panel/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { ended } from '../../support/plugins/panel.ts';
 import { publishVersion, versionedPackage } from '../../support/plugins/versioned.ts';
@@ -20,20 +21,18 @@ let client: TestPanel['client'];
 
 const install = async (body: object): ReturnType<typeof ended> =>
     ended(client, await client.post('/api/plugins', body));
-const upload = async (archive: Uint8Array, query = ''): ReturnType<typeof ended> => {
+const send = async (archive: Uint8Array, query: string): Promise<Answer> => {
     const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins${query}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${client.token}`, 'content-type': 'application/gzip' },
         body: archive as never
     });
     const text = await answer.text();
-    return ended(client, {
-        status: answer.status,
-        headers: {},
-        text,
-        ...(JSON.parse(text) as { code: number; message: string; data: unknown })
-    } as never);
+    const envelope = JSON.parse(text) as Pick<Answer, 'code' | 'message' | 'data'>;
+    return { status: answer.status, headers: {}, text, ...envelope } as Answer;
 };
+const upload = async (archive: Uint8Array, query = ''): ReturnType<typeof ended> =>
+    ended(client, await send(archive, query));
 /** Nothing of it is there. */
 const isAbsent = async (name: string): Promise<void> => {
     expect((await client.get(`/api/plugins/${name}`)).code).to.equal(40410);
@@ -172,6 +171,12 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
 
     it('installs an uploaded archive, with an integrity and disabled when that is asked for', async () => {
         const archive = packageArchive(...versionedPackage('3.0.0', { name: 'sent' }));
+        const { status, data } = await send(archive, '?dryRun=true');
+        expect([status, data.plugin, data.version, data.from]).to.equal([200, 'sent', '3.0.0', null]);
+        expect([data.kind, data.signature, data.obstacles]).to.equal(['install', 'uploaded', []]);
+        expect(Number(data.bytes)).to.be.above(0);
+        expect((await send(archive, '?dryRun=true&integrity=sha512-AAAA')).code).to.equal(42201);
+        await isAbsent('sent');
         const task = await upload(archive, '?enabled=false');
         expect(task.result).to.include({ plugin: 'sent', state: 'disabled' });
         expect((await client.get('/api/plugins/sent/word')).code).to.equal(40411);

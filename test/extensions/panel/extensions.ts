@@ -8,7 +8,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
 
-import type { Answer, CallOptions } from '../../support/panel/client.ts';
+import { type Answer, type CallOptions, Client } from '../../support/panel/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugins/folder.ts';
 import { openReceiver, type Receiver } from '../../support/servers/webhooks.ts';
@@ -304,6 +304,38 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         expect(
             processes.data.every(({ command = null }: { command?: string | null }) => command === null)
         ).to.be.true();
+    });
+
+    it('count the visits that the real engine records, over a restart of the panel too', async () => {
+        const { status, text, data } = await panel.client.post('/api/hosts', {
+            domain: 'visited.test',
+            type: 'redirect',
+            redirect: { to: 'https://away.test', code: 302 }
+        });
+        expect(status, text).to.equal(201);
+        const visit = () =>
+            new Client(panel.httpPort).call('GET', '/', { headers: { host: 'visited.test' } });
+        const counted = async (least: number): Promise<unknown> =>
+            until(async () => {
+                expect((await visit()).status).to.equal(302);
+                const { data: rows } = await call('GET', `${monitoring}/traffic?hostId=${data.id}`, viewer);
+                const all = (rows as readonly { requests: number; statuses: { '3xx': number } }[]).reduce(
+                    (sum, { requests, statuses }) => {
+                        expect(statuses['3xx']).to.equal(requests);
+                        return sum + requests;
+                    },
+                    0
+                );
+                return all >= least;
+            }, `${least} visits to be counted`);
+        await visit();
+        expect((await call('GET', `${monitoring}/traffic`, viewer)).data).to.equal([]);
+        expect((await panel.client.put('/api/settings', { 'engine.accessLog': true })).code).to.equal(0);
+        await counted(3);
+        await panel.restart();
+        await running();
+        await counted(6);
+        expect((await panel.client.put('/api/settings', { 'engine.accessLog': false })).code).to.equal(0);
     });
 
     it('list what is unhealthy in the panel, from its real answers', async () => {

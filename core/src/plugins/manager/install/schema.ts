@@ -4,7 +4,10 @@ import { joi, type Value } from '@portico/sdk';
 const text = () => joi.string().required();
 const names = () => joi.array().items(joi.string()).required();
 const signature = () =>
-    joi.string().required().description('`unsigned` where the registry publishes no keys');
+    joi
+        .string()
+        .required()
+        .description('`unsigned` where the registry publishes no keys, `uploaded` for an archive');
 const record = () => joi.record(joi.any()).required();
 
 /** A package before it is put in place. */
