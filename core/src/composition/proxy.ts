@@ -7,9 +7,9 @@ import { CaddyDriver } from '../engine/caddy/caddy.ts';
 import { ProxyEngine } from '../engine/engine.ts';
 import { translateErrors } from '../engine/errors.ts';
 import { type EngineFolders, engineHome } from '../engine/files/home.ts';
+import { refusedTexts } from '../engine/handlers/check.ts';
 import type { EngineConfig, EngineDriver } from '../engine/port.ts';
 import { isAccessLogged } from '../engine/render/compile/access-log.ts';
-import { unsupportedPlaceholders } from '../engine/render/placeholder.ts';
 import type { Section } from '../engine/section.ts';
 import type { EngineService } from '../engine/service.ts';
 import { advancedOf, maskConfig } from '../engine/wire/mask.ts';
@@ -171,7 +171,7 @@ function createHosts(
     const addresses = (): string[] =>
         [settings.get('server.ipv4'), settings.get('server.ipv6')].filter((address) => address !== null);
     const readable: Readable = async (folder) => createReadable(home().owner)(folder);
-    const safety = { ...forbidden(config.dataDir, home), placeholders: unsupportedPlaceholders };
+    const safety = { ...forbidden(config.dataDir, home), refusedTexts };
     const nameservers = (): readonly string[] => settings.get('dns.nameservers');
     const hosts = new Hosts({
         engine,

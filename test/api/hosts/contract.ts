@@ -437,9 +437,9 @@ describe('what a request meets on its way', () => {
             advanced: [{ handler: 'headers', response: { set: { 'X-Advanced': ['1'] } } }]
         });
         expect((await panel.visit(domain)).headers['x-advanced']).to.equal('1');
-        const no = await panel.client.put(path, { advanced: [{ handler: 'nonsense' }] });
+        const no = await panel.client.put(path, { advanced: [{ handler: 'rate_limit' }] });
         expect(outcome(no)).to.equal([422, 42200, 'ENGINE_REJECTED']);
-        expect(no.data.engine).to.contain('unknown module: http.handlers.nonsense');
+        expect(no.data.engine).to.contain('unknown module: http.handlers.rate_limit');
         expect((await panel.client.get(path)).data).to.equal(answer.data);
         expect((await panel.visit(domain)).headers['x-advanced']).to.equal('1');
         await refused({ advanced: [{ handler: 'static_response', body: '{env.HOME}' }] }, 'advanced.0.body');
@@ -744,7 +744,7 @@ describe('clone, batch, validate and preview', () => {
                 await panel.client.post('/api/hosts/validate', {
                     domain: 'dry.test',
                     upstream: one.address,
-                    advanced: [{ handler: 'nonsense' }]
+                    advanced: [{ handler: 'rate_limit' }]
                 })
             )
         ).to.equal([422, 42200, 'ENGINE_REJECTED']);
@@ -763,7 +763,7 @@ describe('clone, batch, validate and preview', () => {
         expect((await tried({})).data).to.equal({ reload: false });
         expect((await tried({ bodyLimitBytes: 4712 })).data).to.equal({ reload: true });
         expect(outcome(await tried({ domain: 'copy.test' }))).to.equal([409, 40900, 'CONFLICT']);
-        expect(outcome(await tried({ advanced: [{ handler: 'nonsense' }] }))).to.equal([
+        expect(outcome(await tried({ advanced: [{ handler: 'rate_limit' }] }))).to.equal([
             422,
             42200,
             'ENGINE_REJECTED'

@@ -176,10 +176,10 @@ describe('POST /api/hosts', () => {
         const last = await audited();
         const answer = await panel.client.post(
             '/api/hosts',
-            bodyFor('broken.test', { advanced: [{ handler: 'no_such_handler' }] })
+            bodyFor('broken.test', { advanced: [{ handler: 'rate_limit' }] })
         );
         expect([answer.status, answer.code, answer.data.reason]).to.equal([422, 42200, 'ENGINE_REJECTED']);
-        expect(answer.data.engine).to.contain('no_such_handler');
+        expect(answer.data.engine).to.contain('rate_limit');
         expect(await visit('first.test')).to.equal(200);
         expect(await visit('broken.test')).to.equal(404);
         const { data } = await panel.client.get('/api/audit?limit=1');

@@ -609,7 +609,7 @@ describe('POST /api/import-export/import', () => {
             users: [],
             hosts: [
                 { domain: 'fine.test', upstream: upstream.address },
-                { domain: 'bad.test', upstream: upstream.address, advanced: [{ handler: 'no_such_handler' }] }
+                { domain: 'bad.test', upstream: upstream.address, advanced: [{ handler: 'rate_limit' }] }
             ]
         };
         const document = {

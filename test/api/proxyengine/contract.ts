@@ -155,7 +155,7 @@ describe('engine.autoReload', () => {
         ]);
         expect((await panel.client.get('/api/hosts?state=pending')).data).to.have.length(1);
         expect(await status()).to.include({ pending: 1, pendingHosts: 1 });
-        expect(outcome(await make('refused.test', { advanced: [{ handler: 'nonsense' }] }))).to.equal([
+        expect(outcome(await make('refused.test', { advanced: [{ handler: 'rate_limit' }] }))).to.equal([
             422,
             42200,
             'ENGINE_REJECTED'

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ProxyEngine } from '../../../core/src/engine/engine.ts';
 import { engineEntities, engineMigrations } from '../../../core/src/engine/entities.ts';
 import { type EngineFolders, engineHome, prepareHome } from '../../../core/src/engine/files/home.ts';
-import { unsupportedPlaceholders } from '../../../core/src/engine/render/placeholder.ts';
+import { refusedTexts } from '../../../core/src/engine/handlers/check.ts';
 import type { EngineService } from '../../../core/src/engine/service.ts';
 import type { EngineSettings } from '../../../core/src/engine/site.ts';
 import { advancedOf, maskConfig } from '../../../core/src/engine/wire/mask.ts';
@@ -124,7 +124,7 @@ export async function createHostKit(): Promise<HostKit> {
             folders: [dataDir, own.persistent, own.runtime],
             sockets: [own.adminSocket],
             addresses: () => ['192.0.2.1'],
-            placeholders: unsupportedPlaceholders
+            refusedTexts
         },
         mask: (config, site) => maskConfig(config, advancedOf([site]))
     });

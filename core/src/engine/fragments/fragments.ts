@@ -58,11 +58,16 @@ export class Fragments {
 
     /**
      * Replaces the fragments of a plugin by these, in one change that the engine proves. Equal ones cost nothing.
+     * @param mayReach - whether the plugin's grants cover a host that a fragment leads the engine to
      * @returns null when nothing changed
      * @throws VALIDATION_FAILED 40001, CONFLICT 40900 for an app that another plugin gives, ENGINE_REJECTED 42200, ENGINE_UNAVAILABLE 50301; then the previous ones stay
      */
-    async put(plugin: string, given: readonly unknown[]): Promise<Outcome | null> {
-        const fragments = readFragments(given, this.#places());
+    async put(
+        plugin: string,
+        given: readonly unknown[],
+        mayReach: (host: string) => boolean = () => false
+    ): Promise<Outcome | null> {
+        const fragments = readFragments(given, { places: this.#places(), mayReach });
         const isEmpty = fragments.handlers.length === 0 && Object.keys(fragments.apps).length === 0;
         const before = this.all()[plugin];
         const isSame =

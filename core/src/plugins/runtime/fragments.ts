@@ -7,8 +7,8 @@ import type { HealthReport } from './generation/generation.ts';
 
 /** The engine, as plugins add fragments to it. */
 export interface FragmentsPort {
-    /** Replaces the plugin's fragments and proves them by one apply. @throws the error of the engine or of the rules for fragments; the earlier fragments then stay */
-    put(plugin: string, given: readonly unknown[]): Promise<unknown>;
+    /** Replaces the plugin's fragments and proves them by one apply. `mayReach` tells which hosts they may lead the engine to. @throws the error of the engine or of the rules for fragments; the earlier fragments then stay */
+    put(plugin: string, given: readonly unknown[], mayReach: (host: string) => boolean): Promise<unknown>;
     /** Removes a plugin's fragments, which only an admin's decision does. Resolves with the slots that were removed. */
     drop(plugin: string): Promise<readonly string[]>;
 }
@@ -22,6 +22,8 @@ export interface FragmentTapsOptions {
     readonly port: FragmentsPort;
     readonly log: Logger;
     readonly signal: AbortSignal;
+    /** Whether the plugin's grants cover a host. */
+    readonly mayReach: (host: string) => boolean;
 }
 
 /** The hook that plugins tap to give fragments. */
@@ -43,7 +45,7 @@ export class FragmentTaps {
 
     /** Asks the taps for fragments and puts them in place. After a failure the earlier fragments stay, and the plugin's health reports it. Null without taps. */
     async collect(): Promise<Outcome<readonly unknown[]> | null> {
-        const { plugin, version, guest, port, log, signal } = this.#options;
+        const { plugin, version, guest, port, log, signal, mayReach } = this.#options;
         if (this.#taps.length === 0) {
             return null;
         }
@@ -57,7 +59,7 @@ export class FragmentTaps {
                     ...(result === undefined || result === null ? [] : (result as readonly unknown[]))
                 );
             }
-            await port.put(plugin, given);
+            await port.put(plugin, given, mayReach);
             this.#fault = null;
             return { plugin, version, ok: true, result: given };
         } catch (error) {

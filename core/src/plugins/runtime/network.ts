@@ -141,6 +141,14 @@ export class Network {
         return [...new Set(found.map(({ address }) => address))];
     }
 
+    /** Whether a grant covers a host that another process connects to in the plugin's name: the name, or the address itself. */
+    covers(host: string): boolean {
+        return isIP(host) === 0
+            ? this.#named(host)
+            : this.#inRange(host) ||
+                  (this.#named(host) && this.#options.network.forbids(host, this.#ranges()) === null);
+    }
+
     /** Ends connections that are no longer granted. */
     revoke(): void {
         for (const socket of this.#sockets) {
@@ -207,7 +215,7 @@ export class Network {
     }
 
     #grant(options: NetConnectOpts): NetConnectOpts | Error {
-        const { grants, network } = this.#options;
+        const { grants } = this.#options;
         if ('path' in options && typeof options.path === 'string') {
             const path = real(options.path);
             const granted = grants.list('sockets').some((entry) => entry === '*' || real(entry) === path);
@@ -220,9 +228,7 @@ export class Network {
         }
         const { host = 'localhost' } = options as { host?: string };
         if (isIP(host) !== 0) {
-            const granted =
-                this.#inRange(host) || (this.#named(host) && network.forbids(host, this.#ranges()) === null);
-            return granted ? options : grants.missing(`network: ${host}`);
+            return this.covers(host) ? options : grants.missing(`network: ${host}`);
         }
         if (!this.#named(host) && this.#ranges().length === 0) {
             return grants.missing(`network: ${host}`);

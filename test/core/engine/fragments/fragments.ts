@@ -30,7 +30,7 @@ const failureOf = async (work: Promise<unknown>): Promise<FailureError> => {
 describe('readFragments', () => {
     const faultsOf = (...given: readonly unknown[]): readonly string[] => {
         try {
-            readFragments(given, ['/var/lib/portico']);
+            readFragments(given, { places: ['/var/lib/portico'], mayReach: (host) => host === '127.0.0.1' });
             return [];
         } catch (error) {
             return (
@@ -40,7 +40,7 @@ describe('readFragments', () => {
             ).map(({ message }) => message);
         }
     };
-    const handler = (more: object) => ({ slot: 'handlers', handlers: [{ handler: 'x', ...more }] });
+    const handler = (more: object) => ({ slot: 'handlers', handlers: [{ handler: 'headers', ...more }] });
 
     it('lets no request choose where the engine connects to, however the key is spelled', () => {
         const proxy = (more: object): object =>
@@ -62,7 +62,27 @@ describe('readFragments', () => {
             faultsOf(proxy({ dynamic_upstreams: { source: 'srv', name: '{http.request.host}' } })).length
         ).to.equal(1);
         expect(faultsOf(handler({ Handler: 'file_server' })).length).to.equal(2);
-        expect(faultsOf(handler({ 'li\u017Ften': ':1' })).length).to.equal(1);
+        expect(faultsOf(handler({ 'li\u017Ften': ':1' })).length).to.equal(2);
+    });
+
+    it("leads the engine to no host that the plugin's grants do not cover", () => {
+        const place = '0.handlers.0.upstreams.0.dial';
+        expect(
+            faultsOf(handler({ handler: 'reverse_proxy', upstreams: [{ dial: '169.254.169.254:80' }] }))
+        ).to.equal([
+            `${place} leads to 169.254.169.254, which no grant of the plugin covers (capability network)`
+        ]);
+        for (const dial of ['a.example:80', 'localhost:2019', '[::1]:80', 'x/y']) {
+            expect(
+                faultsOf(handler({ handler: 'reverse_proxy', upstreams: [{ dial }] })).length,
+                dial
+            ).to.equal(1);
+        }
+        const app = (url: string): object => ({ slot: 'apps', name: 'crowdsec', config: { api_url: url } });
+        expect([
+            faultsOf(app('http://127.0.0.1:1/')).length,
+            faultsOf(app('http://10.0.0.1/')).length
+        ]).to.equal([0, 1]);
     });
 
     it('takes what a guard of requests needs', () => {
@@ -103,7 +123,10 @@ describe('readFragments', () => {
                 config: { api_url: 'http://127.0.0.1:8080/', api_key: 'k', ticker_interval: '5s' }
             }
         ];
-        const { handlers, apps } = readFragments(given);
+        const { handlers, apps } = readFragments(given, {
+            places: [],
+            mayReach: (host) => host === '127.0.0.1'
+        });
         expect([handlers.length, Object.keys(apps)]).to.equal([3, ['crowdsec']]);
     });
 
@@ -154,7 +177,10 @@ describe('readFragments', () => {
         expect(faultsOf(handler(deep))[0]).to.match(/deeper/);
         expect(faultsOf(handler({ a: 'x'.repeat(300_000) }))[0]).to.match(/bytes/);
         expect(
-            faultsOf({ slot: 'handlers', handlers: Array.from({ length: 21 }, () => ({ handler: 'x' })) })[0]
+            faultsOf({
+                slot: 'handlers',
+                handlers: Array.from({ length: 21 }, () => ({ handler: 'headers' }))
+            })[0]
         ).to.match(/20/);
         const circle: Record<string, unknown> = {};
         circle['self'] = circle;
@@ -225,15 +251,13 @@ describe('EngineService.fragments', { timeout: 60_000 }, () => {
     it('refuses what the engine refuses, and leaves the last good one', async () => {
         const { revision } = await rig.engine.status();
         const refused = await failureOf(
-            rig.engine.fragments.put('waf', [
-                { slot: 'handlers', handlers: [{ handler: 'no_such_handler' }] }
-            ])
+            rig.engine.fragments.put('waf', [{ slot: 'handlers', handlers: [{ handler: 'waf' }] }])
         );
         expect([refused.code, refused.reason]).to.equal([42200, 'ENGINE_REJECTED']);
         expect(
             (
                 await failureOf(
-                    rig.engine.fragments.put('waf', [{ slot: 'apps', name: 'no_such_app', config: {} }])
+                    rig.engine.fragments.put('waf', [{ slot: 'apps', name: 'crowdsec', config: {} }])
                 )
             ).code
         ).to.equal(42200);
@@ -321,10 +345,13 @@ describe('EngineService.fragments of an engine in trouble', () => {
 
     it('refuses an app that another plugin has given', async () => {
         rig = await faultyRig();
-        await rig.engine.fragments.put('one', [{ slot: 'apps', name: 'shared', config: {} }]);
+        await rig.engine.fragments.put('one', [{ slot: 'apps', name: 'crowdsec', config: {} }]);
         expect(
-            (await failureOf(rig.engine.fragments.put('two', [{ slot: 'apps', name: 'shared', config: {} }])))
-                .code
+            (
+                await failureOf(
+                    rig.engine.fragments.put('two', [{ slot: 'apps', name: 'crowdsec', config: {} }])
+                )
+            ).code
         ).to.equal(40900);
         expect(Object.keys(rig.engine.fragments.all())).to.equal(['one']);
     });

@@ -557,7 +557,16 @@ describe('hosts:unsafe', () => {
             },
             { domain: 'a.test', upstream: 'unix//run/app.sock' },
             proxy('a.test', { locations: [{ path: '/a', upstream: 'unix//run/app.sock' }] }),
-            proxy('a.test', { headers: { request: [{ op: 'set', name: 'hOST', value: 'b.test' }] } })
+            proxy('a.test', { headers: { request: [{ op: 'set', name: 'hOST', value: 'b.test' }] } }),
+            ...[
+                '169.254.169.254:80',
+                'http://[::ffff:169.254.169.254]:80',
+                '[64:ff9b::a9fe:a9fe]:80',
+                '[fe80::1]:80',
+                'http://metadata.google.internal'
+            ].map((address): HostChange => ({ domain: 'a.test', upstream: address })),
+            proxy('a.test', { locations: [{ path: '/a', upstream: '100.100.100.200:80' }] }),
+            proxy('a.test', { access: { forwardAuth: { url: 'http://169.254.169.254/latest' } } })
         ];
         for (const body of bodies) {
             for (const work of [kit.hosts.create(body, operator()), kit.hosts.validate(body, operator())]) {
@@ -605,6 +614,46 @@ describe('hosts:unsafe', () => {
         const { id } = await create({ domain: 'php.test', type: 'php', ...php(1) });
         await kit.hosts.update(id, { notes: 'mine', ...php(1) }, operator());
         expect((await refused(kit.hosts.update(id, php(2), operator()))).code).to.equal(40300);
+    });
+
+    it('is needed to open a host that has such a part to more visitors', async () => {
+        const { id } = await create(
+            proxy('a.test', {
+                advanced: [{ handler: 'headers' }],
+                ssl: true,
+                sslMode: 'internal',
+                forceHttps: true,
+                access: {
+                    allow: ['10.0.0.0/8'],
+                    basicAuth: [{ username: 'ann', password: 'a long password' }]
+                }
+            })
+        );
+        for (const body of [
+            { aliases: ['b.test'] },
+            { forceHttps: false },
+            { access: null },
+            { access: { allow: ['0.0.0.0/0'], basicAuth: [{ username: 'ann' }] } },
+            {
+                access: {
+                    allow: ['10.0.0.0/8'],
+                    basicAuth: [{ username: 'ann', password: 'their own word' }]
+                }
+            },
+            { cors: { origins: ['https://evil.test'] } }
+        ] as HostChange[]) {
+            expect(
+                (await refused(kit.hosts.update(id, body, operator()))).code,
+                JSON.stringify(body)
+            ).to.equal(40300);
+        }
+        await kit.hosts.update(
+            id,
+            { tags: ['x'], access: { allow: ['10.0.0.0/8'], basicAuth: [{ username: 'ann' }] } },
+            operator()
+        );
+        const plain = await create(proxy('plain.test', { access: { allow: ['10.0.0.0/8'] } }));
+        await kit.hosts.update(plain.id, { aliases: ['c.test'], access: null }, operator());
     });
 
     it("does not open the panel's and the engine's own places to anybody", async () => {

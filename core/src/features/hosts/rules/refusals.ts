@@ -3,11 +3,11 @@ import type { Draft } from '../../../engine/change.ts';
 import type { Site } from '../../../engine/site.ts';
 import type { Call } from '../../../platform/call.ts';
 import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
-import { unsafeParts } from './safety.ts';
+import { isUnsafeChange } from './unsafe.ts';
 
-/** Refuses changes of unsafe parts. @throws FORBIDDEN 40300 when the actor lacks `hosts:unsafe` */
+/** Refuses changes of unsafe parts, and those that open a host which has such parts. @throws FORBIDDEN 40300 when the actor lacks `hosts:unsafe` */
 export function mayChange(call: Call, before: Site | null, after: Site): void {
-    if (unsafeParts(before) !== unsafeParts(after) && !call.actor.can('hosts:unsafe')) {
+    if (isUnsafeChange(before, after) && !call.actor.can('hosts:unsafe')) {
         throw fail.FORBIDDEN({ permission: 'hosts:unsafe' });
     }
 }

@@ -19,14 +19,14 @@ export interface SafetyContext extends ForbiddenPlaces {
     readonly certificates: ReadonlyMap<number, SiteCertificate>;
     /** Addresses that this machine is known by from outside, beside those of its interfaces. */
     readonly addresses: readonly string[];
-    /** Fields whose text the engine would not serve as typed. */
-    placeholders(site: Site): readonly Invalid[];
+    /** Fields whose text the engine would not serve as typed, and handlers that no host may have. */
+    refusedTexts(site: Site): readonly Invalid[];
 }
 
 /** Every rule that a site breaks. Reads the links of the file system. */
 export function checkSite(site: Site, context: SafetyContext): readonly Invalid[] {
     const faults = new Faults();
-    for (const { path, message } of context.placeholders(site)) {
+    for (const { path, message } of context.refusedTexts(site)) {
         faults.add(path, `${path} ${message}`);
     }
     for (const { path, address } of dialled(site)) {
@@ -141,12 +141,6 @@ function checkAdvanced(
     if (typeof value === 'string') {
         checkAdvancedText(value, path, site, context, faults);
     } else if (typeof value === 'object' && value !== null) {
-        if ('handler' in value && value.handler === 'file_server' && !('root' in value)) {
-            faults.add(
-                `${path}.root`,
-                `${path}.root is required: without it the files of the folder that the engine runs in would be served`
-            );
-        }
         for (const [key, inner] of Object.entries(value)) {
             checkAdvanced(inner, `${path}.${key}`, site, context, faults);
         }
@@ -176,16 +170,10 @@ function checkAdvancedText(
     if (fault !== null) {
         faults.add(path, `${path} ${fault}`);
     }
-    if (text.includes('{') && (key === 'dial' || key.endsWith('root') || socket !== undefined)) {
+    if (text.includes('{') && (key.endsWith('root') || socket !== undefined)) {
         faults.add(
             path,
             `${path} may not have placeholders: a request could lead it into the folders of the panel or of its engine`
-        );
-    }
-    if (key === 'handler' && text === 'templates') {
-        faults.add(
-            path,
-            `${path}: templates can read every file and placeholder that the engine can, its keys too`
         );
     }
     if (key === 'dial' && socket === undefined) {
@@ -220,30 +208,4 @@ export function covers(names: readonly string[], name: string): boolean {
         names.includes(name) ||
         (!name.startsWith('*.') && name.includes('.') && names.includes(`*${name.slice(name.indexOf('.'))}`))
     );
-}
-
-/** The parts of a host that need `hosts:unsafe`, as text. A change that leaves the text as it is needs no such permission. */
-export function unsafeParts(site: Site | null): string {
-    if (site === null) {
-        return '[]';
-    }
-    const isSocket = (address: string): boolean => address.startsWith('unix/');
-    const isHost = (name: string): boolean => name.toLowerCase() === 'host';
-    const sockets = site.upstreams
-        .map(({ address }) => address)
-        .filter(isSocket)
-        .sort();
-    // The path, and whether it is stripped, decide which part of a socket's service can be reached.
-    const locations = site.locations
-        .filter(({ upstream }) => isSocket(upstream))
-        .map(({ path, upstream, stripPrefix }) => [path, upstream, stripPrefix])
-        .sort();
-    const host = [
-        ...site.headers.request.filter(({ name }) => isHost(name)),
-        ...(site.access.forwardAuth?.copyHeaders.filter(isHost) ?? []).map(() => site.access.forwardAuth?.url)
-    ];
-    const parts = [site.advanced, site.static?.root ?? null, site.php, sockets, locations, host];
-    return parts.some((part) => part !== null && (!Array.isArray(part) || part.length > 0))
-        ? JSON.stringify(parts)
-        : '[]';
 }

@@ -14,6 +14,7 @@ import {
 } from '@portico/sdk';
 import { boundaryErrors, type Grants } from '@portico/sdk/host';
 
+import { isMetadataHost } from '../../../platform/address/metadata.ts';
 import type { Call, Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
 import type { CertificatesPort, HostsPort } from '../ports.ts';
@@ -235,13 +236,15 @@ export class PluginHosts {
             /"name":"host"/i.test(JSON.stringify(headers ?? null)) ||
             (access?.forwardAuth?.copyHeaders ?? []).some((name) => String(name).toLowerCase() === 'host');
         const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !told.has(field)));
-        const sockets = texts(fields).filter((text) => /^\s*unix/i.test(text));
+        const given = texts(fields);
+        const sockets = given.filter((text) => /^\s*unix/i.test(text));
         const folders = ['static', 'php']
             .flatMap((type) => (body[type] as { readonly root?: unknown } | null | undefined)?.root ?? [])
             .map(String);
         return (
             (advanced ?? []).length === 0 &&
             !setsHost &&
+            !given.some((text) => isMetadataHost(hostOf(text))) &&
             [...sockets, ...folders].every((path) => !path.split('/').includes('..')) &&
             sockets.every(
                 (address) =>
@@ -268,6 +271,12 @@ export class PluginHosts {
             revision: this.#options.hosts.revision()
         };
     }
+}
+
+/** Host of an address or URL; empty for other texts. */
+function hostOf(text: string): string {
+    const [, bracketed, plain = ''] = /^(?:\w+:\/\/)?(?:\[([^\]]*)\]|([^/:]*))/.exec(text.trim()) ?? [];
+    return bracketed ?? plain;
 }
 
 function texts(value: unknown): readonly string[] {

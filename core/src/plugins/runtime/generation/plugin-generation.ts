@@ -175,7 +175,8 @@ export class PluginGeneration implements Generation {
             document: this.document,
             port: ports.fragments,
             log: this.#log(),
-            signal: this.#ending.signal
+            signal: this.#ending.signal,
+            mayReach: (host) => this.#network.covers(host)
         });
         try {
             checkTaps(this.document.taps, this.#grants, (hook) => ports.hooks.kindOf(hook));

@@ -1,0 +1,37 @@
+/** Where machines of clouds give away their credentials: link-local addresses, and the fixed ones that some clouds use instead. */
+import ipaddr from 'ipaddr.js';
+
+import { contains, type Ip, parseIp, parseRanges } from './ip.ts';
+
+const ranges = parseRanges([
+    '169.254.0.0/16',
+    'fe80::/10',
+    // Amazon, Alibaba, Oracle and Azure.
+    'fd00:ec2::/32',
+    '100.100.100.200/32',
+    '192.0.0.192/32',
+    '168.63.129.16/32'
+]);
+/** Addresses that carry an IPv4 address in their last four bytes: IPv4-mapped (RFC 4291) and NAT64 (RFC 6052). */
+const carriers = parseRanges(['::ffff:0:0/96', '64:ff9b::/96']);
+/** Names that only the resolvers of clouds know. */
+const names = new Set([
+    'metadata',
+    'metadata.google.internal',
+    'metadata.goog',
+    'instance-data',
+    'instance-data.ec2.internal'
+]);
+
+/** Whether a host is a cloud's metadata service or another link-local address. @param host - a name, or an address without brackets */
+export function isMetadataHost(host: string): boolean {
+    const ip = parseIp(host.replace(/%.*$/, ''));
+    return ip === null ? names.has(host.toLowerCase().replace(/\.$/, '')) : isMetadataAddress(ip);
+}
+
+function isMetadataAddress(ip: Ip): boolean {
+    const inner = carriers.some((range) => contains(range, ip))
+        ? ipaddr.fromByteArray(ip.toByteArray().slice(-4))
+        : ip;
+    return ranges.some((range) => contains(range, inner));
+}
