@@ -98,7 +98,7 @@ describe('README.md', { timeout: limitMs }, () => {
     it('is refused what the engine does not take, and nothing changes', async () => {
         const [answer = '', site] = await run('refused');
         expect(json(answer)).to.include({ code: 42200 });
-        expect(json(answer).data.engine).to.include('no_such_handler');
+        expect(json(answer).data.engine).to.include('rate_limit');
         expect(site).to.equal('hello from the upstream');
         const [host = ''] = await shell.run(
             'curl -sw \'\\n\' $PANEL/api/hosts/1 -H "Authorization: Bearer $TOKEN"\n'

@@ -2,7 +2,7 @@
  * Holds handlers in the engine's own language against lists of what is allowed, by the spelling that the engine reads. They stand in front of
  * visitors: what a handler lets a request choose, every visitor chooses. Pure.
  */
-import { unsupportedPlaceholders,type UnsupportedText } from '../render/placeholder.ts';
+import { unsupportedPlaceholders, type UnsupportedText } from '../render/placeholder.ts';
 import type { Site } from '../site.ts';
 import { canonicalKey, isCanonical } from './canonical.ts';
 import { isTargetKey, targetFault } from './targets.ts';
