@@ -3,6 +3,7 @@
  * refuse, and a tap that fails refuses; **waterfall** hands a frozen value from tap to tap, and a tap that fails is skipped; **collect**
  * gives one outcome for each plugin, failed ones included. Secrets are masked in every payload.
  */
+import type { Host, HostFields } from './context/hosts-service.ts';
 import type { Awaitable } from './routes/route.ts';
 
 /** A hook that says what happened. */
@@ -34,18 +35,18 @@ type PlainObject = Readonly<Record<string, unknown>>;
 
 /** Every hook of the core. A plugin adds what it publishes by declaration merging, under names that start with its own. */
 export interface Hooks {
-    /** Before a host is validated and saved, outside any lock: a tap may return another `host`. `before` is null on creation. */
-    'host.beforeSave': Waterfall<{ readonly before: PlainObject | null; readonly host: PlainObject }>;
+    /** Before a host is validated and saved, outside any lock: a tap may return another `host`, which is the body of the request. `before` is null on creation. */
+    'host.beforeSave': Waterfall<{ readonly before: Host | null; readonly host: HostFields }>;
     /** After validation, before anything is changed. `after` is null on removal. */
     'host.guard': Guard<{
         readonly action: 'create' | 'update' | 'delete';
-        readonly before: PlainObject | null;
-        readonly after: PlainObject | null;
+        readonly before: Host | null;
+        readonly after: Host | null;
     }>;
-    /** After the commit, in order of the commits. */
+    /** After the commit, in order of the commits. `host` is as it is now, and after a removal as it was. */
     'host.afterChange': Notify<{
         readonly action: 'create' | 'update' | 'delete';
-        readonly host: PlainObject;
+        readonly host: Host;
     }>;
     /** Before a correct login becomes a session. The one guard that fails open, or one plugin could lock everybody out; it never gets the password. */
     'auth.beforeLogin': Guard<{

@@ -65,6 +65,7 @@ export type {
     Certificate,
     CertificatesService as CertificatesDoor,
     Host,
+    HostFields,
     HostsService as HostsDoor,
     UpstreamState,
     ProbeAnswer,

@@ -29,6 +29,7 @@ import type { HostHooks } from '../features/hosts/preparation.ts';
 import { createReadable, type Readable } from '../features/hosts/rules/paths.ts';
 import { covers } from '../features/hosts/rules/safety.ts';
 import type { HostChange } from '../features/hosts/schema/bodies.ts';
+import type { HostView } from '../features/hosts/schema/view.ts';
 import { Hosts } from '../features/hosts/service.ts';
 import { DatabaseHostStore } from '../features/hosts/store.ts';
 import type { Settings } from '../features/settings/settings.ts';
@@ -312,7 +313,7 @@ function hostHooks({ hostBeforeSave, hostGuard, hostAfterChange }: CoreHooks): H
         afterChange: (before, after) =>
             notifyLater(hostAfterChange, () => ({
                 action: actionOf(before, after),
-                host: (after ?? before) as Readonly<Record<string, unknown>>
+                host: (after ?? before) as HostView
             }))
     };
 }

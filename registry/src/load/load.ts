@@ -33,26 +33,31 @@ export interface LoadOptions {
     readonly fresh?: boolean;
 }
 
+/** A package that was imported. */
+export interface Loaded {
+    readonly definition: PluginDefinition;
+    readonly importMs: number;
+}
+
+/** A package that was not. `cause` is what its code threw. */
+export interface FailedLoad {
+    readonly failure: StageFailure;
+    readonly cause?: unknown;
+}
+
 /** Imports a package. Never rejects: every fault of the package is an answer. */
-export async function load(
-    found: Found,
-    options: LoadOptions
-): Promise<
-    { readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }
-> {
+export async function load(found: Found, options: LoadOptions): Promise<Loaded | FailedLoad> {
     try {
         return await importPackage(found, options);
     } catch (error) {
-        return failed('IMPORT_FAILED', says(error));
+        return failed('IMPORT_FAILED', says(error), error);
     }
 }
 
 async function importPackage(
     { folder, origin, lock }: Found,
     { importMs, hostSdk, fresh = false }: LoadOptions
-): Promise<
-    { readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }
-> {
+): Promise<Loaded | FailedLoad> {
     const packageJson: unknown = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
     const label = String((packageJson as { name?: unknown }).name);
     const entry = await entryOf(folder, packageJson, conditions(folder, origin));
@@ -93,7 +98,7 @@ async function importPackage(
         return failed('IMPORT_TIMEOUT', `Importing ${label} has not ended after ${importMs} ms`);
     }
     if ('error' in outcome) {
-        return failed('IMPORT_FAILED', `Importing ${label} failed: ${says(outcome.error)}`);
+        return failed('IMPORT_FAILED', `Importing ${label} failed: ${says(outcome.error)}`, outcome.error);
     }
     const definition = outcome.value.default;
     return isDefinition(definition) && typeof definition.setup === 'function'
@@ -101,8 +106,8 @@ async function importPackage(
         : failed('DEFINITION_MISSING', `The default export of ${label} was not made by definePlugin`);
 }
 
-function failed(code: LoadCode, message: string): { readonly failure: StageFailure } {
-    return { failure: { stage: 'loaded', code, message } };
+function failed(code: LoadCode, message: string, cause?: unknown): FailedLoad {
+    return { failure: { stage: 'loaded', code, message }, cause };
 }
 
 /** Sources run only in workspaces: Node does not strip types within node_modules. */

@@ -14,6 +14,14 @@ export interface Host {
     readonly [field: string]: unknown;
 }
 
+/** What a request says of a host: every field of the API, each of them optional in a change. */
+export interface HostFields {
+    readonly domain?: string | undefined;
+    readonly upstream?: string | null | undefined;
+    readonly enabled?: boolean | null | undefined;
+    readonly [field: string]: unknown;
+}
+
 /** A change of a host that is durable and in effect. */
 export interface AppliedHost {
     readonly host: Host;

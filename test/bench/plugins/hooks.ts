@@ -1,6 +1,7 @@
 /** Target 5: what hooks cost with and without taps. */
 import { createHookHost } from '@portico/sdk';
 
+import { exampleHost } from '../../support/plugins/example-host.ts';
 import { median, number, type Report } from '../report.ts';
 import { costOfChange } from './write-cost.ts';
 
@@ -45,7 +46,7 @@ export async function bench(report: Report): Promise<void> {
     const unused = host.define('engine.applied', 'notify');
     const guard = host.define('host.guard', 'guard');
     const waterfall = host.define('host.beforeSave', 'waterfall');
-    const happened = { action: 'create', host: { domain: 'a.test' } } as const;
+    const happened = { action: 'create', host: exampleHost('a.test') } as const;
     let seen = 0;
     const taps = Array.from({ length: 12 }, () => async () => {
         seen += 1;
@@ -55,8 +56,8 @@ export async function bench(report: Report): Promise<void> {
         host.tap({ plugin: `p${n}`, version: '1.0.0' }, 'host.guard', () => undefined);
         host.tap({ plugin: `p${n}`, version: '1.0.0' }, 'host.beforeSave', (event) => event);
     }
-    const payload = { action: 'create', before: null, after: { domain: 'a.test' } } as const;
-    const sides = { before: null, host: { domain: 'a.test' } } as const;
+    const payload = { action: 'create', before: null, after: exampleHost('a.test') } as const;
+    const sides = { before: null, host: exampleHost('a.test') } as const;
     const found = await costs({
         loop: async () => {
             for (const tap of taps) {

@@ -108,13 +108,27 @@ function memberTable(file: string, name: string): string {
 
 function hookTable(): string {
     return table(
-        ['Hook', 'Kind', 'When'],
+        ['Hook', 'Kind', 'Payload', 'When'],
         membersOf('hooks.ts', 'Hooks').map(({ label, says, type }) => [
             `\`${label}\``,
             (/^\w+/.exec(type)?.[0] ?? '').toLowerCase(),
+            payloadOf(type),
             says
         ])
     );
+}
+
+/** The first argument of `Notify<…>` and its like, on one line. */
+function payloadOf(type: string): string {
+    const source = ts.createSourceFile('hook.ts', `type Hook = ${type};`, ts.ScriptTarget.Latest, true);
+    const [alias] = source.statements;
+    const hook = alias !== undefined && ts.isTypeAliasDeclaration(alias) ? alias.type : undefined;
+    const payload = hook !== undefined && ts.isTypeReferenceNode(hook) ? hook.typeArguments?.[0] : undefined;
+    const text = (payload !== undefined && ts.isTypeLiteralNode(payload) ? payload.getText() : '')
+        .replaceAll(/\/\*\*[\s\S]*?\*\//g, '')
+        .replaceAll('readonly ', '')
+        .replaceAll(/\s+/g, ' ');
+    return text === '' ? 'nothing' : `\`${text}\``;
 }
 
 function membersOf(

@@ -11,7 +11,7 @@ export const pluginTest: Command = {
     summary: 'Hold a plugin against what every plugin keeps to: the conformance suite',
     details: [
         'What `portico plugin validate` checks, and more: disabled and enabled again and again with nothing left, and the same answers from a thread of its own.',
-        'A conformance.json in the package may say the `settings` without which it does not run, and the `requests` that it is asked: [{ "method", "path", "body", "as" }].'
+        'A conformance.json in the package may say the `settings` without which it does not run, and the `requests` that it is asked: [{ "method", "path", "body", "as", "status" }]. Without a status, any answer below 500 will do.'
     ],
     options: {
         cycles: {

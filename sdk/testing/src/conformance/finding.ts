@@ -2,7 +2,17 @@
 
 /** What is looked at, in this order. */
 export type Rule =
-    'package' | 'manifest' | 'import' | 'start' | 'routes' | 'labels' | 'readme' | 'cycles' | 'threads';
+    | 'package'
+    | 'manifest'
+    | 'import'
+    | 'start'
+    | 'routes'
+    | 'labels'
+    | 'readme'
+    | 'database'
+    | 'requests'
+    | 'cycles'
+    | 'threads';
 
 /** One thing that a plugin does not keep to. */
 export interface Finding {

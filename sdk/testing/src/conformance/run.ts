@@ -10,12 +10,13 @@ import { createTestHost, type TestHost } from '../panel/host.ts';
 import type { PluginFailure, TestHostOptions } from '../panel/options.ts';
 import { packageFolder, readTestPackage } from '../panel/package.ts';
 import { checkCycles } from './cycles.ts';
+import { checkEntities } from './database.ts';
 import { errorOf, type Finding, type Rule, warningOf } from './finding.ts';
 import { checkLabels } from './labels.ts';
 import { importPlugin, judgeManifest, readPackageJson } from './load.ts';
 import { checkPackage } from './package.ts';
 import { checkReadme } from './readme.ts';
-import { type ConformanceRequest, requestsOf } from './requests.ts';
+import { checkRequests, type ConformanceRequest, requestsOf } from './requests.ts';
 import { checkThreads } from './threads.ts';
 
 /** What the suite cannot know by itself. A `conformance.json` in the package may say `settings` and `requests` too. */
@@ -44,7 +45,7 @@ export interface ConformanceReport {
 }
 
 /**
- * Holds a plugin against what every plugin keeps to: its package, its import, its routes, its README, a hundred times off and on with
+ * Holds a plugin against what every plugin keeps to: its package, its import, its routes, its README, its tables, its answers, a hundred times off and on with
  * nothing left, and the same answers from another thread.
  *
  * @param place - the package's folder, or anything in it, such as a test's `import.meta.url`
@@ -159,6 +160,8 @@ class Suite {
                 : checkReadme(readme, { manifest, routes, settings }))
         );
         const { requests = requestsOf(routes), cycles = 100 } = this.#options;
+        this.#note('database', ...(await checkEntities(host, definition)));
+        this.#note('requests', ...(await checkRequests(host, requests)));
         this.#note('cycles', ...(await checkCycles(host, cycles, requests)));
         this.#note('threads', ...(await checkThreads(definition, this.#folder, options, requests)));
     }

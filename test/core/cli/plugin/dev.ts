@@ -90,13 +90,31 @@ describe('portico plugin dev', { timeout: 180_000 }, () => {
     });
 
     it('keeps what runs when a save does not load, or does not set up', async () => {
-        await save('this is no module', /Not reloaded; the version before goes on running: IMPORT_FAILED/);
+        await save(
+            '\nthis is no module',
+            /Not reloaded; the version before goes on running: IMPORT_FAILED.*\n {4}at \S+\/hello\/src\/index\.ts:2$/m
+        );
         expect(await greet('Cid')).to.equal('Moin, Cid');
         await save(
             source.replace('setup(ctx) {', "setup(ctx) { throw new Error('not yet');"),
-            /Not reloaded; the version before goes on running: SETUP_FAILED: not yet/
+            /Not reloaded; the version before goes on running: SETUP_FAILED: not yet\n {4}at \S+\/hello\/src\/index\.ts:\d+$/m
         );
         expect(await greet('Dan')).to.equal('Moin, Dan');
+    });
+
+    it('shows the line of a handler that throws', async () => {
+        await save(
+            source
+                .replace("'Hello'", "'Moin'")
+                .replace(
+                    'setup(ctx) {',
+                    "setup(ctx) {\n        ctx.route({ method: 'GET', path: '/boom', access: 'read', summary: 'Fails', handler: () => { throw new Error('boom'); } });"
+                ),
+            /is running/
+        );
+        const from = said.length;
+        await ask('GET', '/boom');
+        await heard(/^error: .*\nError: boom\n\s+at .*\/hello\/src\/index\.ts:\d+/m, from);
     });
 
     it('starts what ran before again, code and data, when a save does not start', async () => {
@@ -112,7 +130,7 @@ describe('portico plugin dev', { timeout: 180_000 }, () => {
         expect(broken).to.contain('drop table');
         await save(
             broken,
-            /Not reloaded; the version before is started again: START_FAILED[\s\S]*is running/
+            /Not reloaded; the version before is started again: START_FAILED.*\n {4}at \S+\/hello\/src\/index\.ts:\d+$[\s\S]*is running/m
         );
         expect((await ask('GET', '/greetings')) as unknown[]).to.have.length(4);
         expect(await greet('Eve')).to.equal('Moin, Eve');

@@ -3,6 +3,7 @@ import * as Lab from '@hapi/lab';
 import { contract, definePlugin, type PluginDefinition } from '@portico/sdk';
 
 import type { Generation } from '../../../../core/src/plugins/runtime/generation/generation.ts';
+import { exampleHost } from '../../../support/plugins/example-host.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
@@ -89,7 +90,7 @@ const consumer = definePlugin({
 
 const taps: Pick<RunOptions, 'capabilities'> = { capabilities: { taps: ['host.guard', 'host.beforeSave'] } };
 const saved = { before: null, host: { domain: 'a.example' } } as const;
-const asks = { action: 'create', before: null, after: { domain: 'a.example' } } as const;
+const asks = { action: 'create', before: null, after: exampleHost('a.example') } as const;
 
 /** Swaps by hand, as the swap does; `meanwhile` runs while there is neither the one nor the other. */
 async function swap(

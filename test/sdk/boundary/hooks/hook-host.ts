@@ -4,11 +4,13 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { createHookHost, type HookHost, isFailure, type TapFailure } from '@portico/sdk';
 
+import { exampleHost } from '../../../support/plugins/example-host.ts';
+
 export const lab = Lab.script();
 const { beforeEach, describe, it } = lab;
 
 const owner = (plugin: string) => ({ plugin, version: '1.0.0' });
-const entry = { action: 'create', before: null, after: { domain: 'a.example' } } as const;
+const entry = { action: 'create', before: null, after: exampleHost('a.example') } as const;
 
 let failures: TapFailure[];
 let hooks: HookHost;

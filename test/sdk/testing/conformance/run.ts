@@ -95,6 +95,8 @@ describe('runConformance', { timeout: 120_000 }, () => {
                 'routes',
                 'labels',
                 'readme',
+                'database',
+                'requests',
                 'cycles',
                 'threads'
             ],
@@ -149,7 +151,7 @@ describe('runConformance', { timeout: 120_000 }, () => {
     it('finds routes that do not say what they do and answer', async () => {
         expect(
             await found({
-                setup: "ctx.route({ method: 'GET', path: '/x', access: 'read', handler: () => 1 });"
+                setup: "ctx.route({ method: 'GET', path: '/x', access: 'read', handler: () => ({}) });"
             })
         ).to.equal(['routes: It has no summary', 'routes: It does not say what it answers']);
     });
@@ -209,6 +211,41 @@ describe('runConformance', { timeout: 120_000 }, () => {
                 readme: '| Route | Permission |\n|---|---|\n| GET `/api/plugins/try/things` | read |\n'
             })
         ).to.equal([]);
+    });
+
+    it('finds sample requests that are answered with 500 and above, unless that is expected', async () => {
+        const setup =
+            "ctx.route({ method: 'GET', path: '/broken', access: 'read', summary: 'Breaks', returns: joi.object({}), handler: () => { throw new Error('it broke'); } });";
+        const found500 = await found({ setup });
+        expect(found500.filter((each) => each.startsWith('requests'))).to.have.length(1);
+        expect(found500.join()).to.match(/requests: It is answered with 500: .*50000/);
+        const conformance = { settings: { token: 't' }, requests: [{ path: '/broken', status: 500 }] };
+        expect((await found({ setup, conformance })).join()).not.to.contain('requests');
+    });
+
+    it('finds entities that are not what the migrations make', async () => {
+        const head = "import { defineEntity, p } from '@portico/sdk/db';";
+        const settingsWith = (properties: string, ...sql: readonly string[]): string =>
+            `joi.object({ greeting: joi.string().label('Greeting'), token: joi.secret().label('Token') }), entities: [defineEntity({ name: 'Note', tableName: 'try_notes', properties: { id: p.integer().primary(), ${properties} } })], migrations: [{ name: '1', up: ${JSON.stringify(sql)} }]`;
+        const differences = async (...input: Parameters<typeof settingsWith>): Promise<readonly string[]> =>
+            (await found({ head, settings: settingsWith(...input) })).filter((each) =>
+                each.startsWith('database')
+            );
+        const text = 'create table try_notes (id integer primary key, text text not null, done_at text)';
+        expect(await differences('text: p.string(), doneAt: p.string().nullable()', text)).to.equal([]);
+        expect(
+            await differences('text: p.string().nullable(), doneAt: p.string(), more: p.string()', text)
+        ).to.equal([
+            'database: The property Note.text is nullable, and the column text is not null',
+            'database: The column done_at may be null, and the property Note.doneAt is not nullable',
+            'database: The property Note.more has no column more'
+        ]);
+        expect(await differences('doneAt: p.string().nullable()', text)).to.equal([
+            'database: The column text is not null and has no default, and no property of Note fills it'
+        ]);
+        expect(await differences('text: p.string()', 'create table try_other (id integer)')).to.equal([
+            'database: No migration makes this table of the entity Note'
+        ]);
     });
 
     it('finds what is left when the plugin is disabled', async () => {

@@ -25,6 +25,7 @@ import {
 } from '@portico/testing';
 
 import { root } from '../../../support/docs/markdown.ts';
+import { exampleHost } from '../../../support/plugins/example-host.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -652,18 +653,21 @@ describe('createTestHost', () => {
                 await host.hooks.run('host.guard', {
                     action: 'create',
                     before: null,
-                    after: { domain: 'good.example' }
+                    after: exampleHost('good.example')
                 });
                 expect(
                     await failed(
                         host.hooks.run('host.guard', {
                             action: 'create',
                             before: null,
-                            after: { domain: 'bad.example' }
+                            after: exampleHost('bad.example')
                         })
                     )
                 ).to.include({ code: 40920, message: 'Not that one' });
-                await host.hooks.run('host.afterChange', { action: 'delete', host: {} });
+                await host.hooks.run('host.afterChange', {
+                    action: 'delete',
+                    host: exampleHost('a.example')
+                });
                 expect(host.hooks.failures.map(({ hook }) => hook)).to.equal(['host.afterChange']);
                 host.hooks.tap(
                     'backup.collect',

@@ -56,7 +56,7 @@ export async function develop({ config, output, folder, port, keep }: DevOptions
             engineHttpsPort: config.engineHttpsPort ?? httpsPort,
             adminPassword: config.adminPassword ?? crypto.randomUUID()
         };
-        const log = createLog({ level: 'warn', write: (line) => process.stderr.write(line) });
+        const log = createLog({ level: 'warn', write: (line) => output.say(readable(line, stage)) });
         const panel = await createPanel({ config: own, log, show: () => undefined, checkReturns: true });
         process.on('uncaughtException', (error) => {
             if (!panel.handleUncaught(error)) {
@@ -84,6 +84,22 @@ export async function develop({ config, output, folder, port, keep }: DevOptions
     } finally {
         await rm(root, { recursive: true, force: true });
     }
+}
+
+/** Why a saved version does not run. `cause` is what its code threw. */
+interface Refusal {
+    readonly failure: { readonly code: string; readonly message: string };
+    readonly cause?: unknown;
+}
+
+/** A line of the log for a person: an error with its stack, in the author's own files. */
+function readable(line: string, stage: StagedCopies): string {
+    const { level, msg, error } = JSON.parse(line) as {
+        readonly level: string;
+        readonly msg?: string;
+        readonly error?: { readonly stack?: string };
+    };
+    return stage.translate(error?.stack === undefined ? line.trimEnd() : `${level}: ${msg}\n${error.stack}`);
 }
 
 /** The session of an author with one plugin. */
@@ -157,13 +173,13 @@ class DevSession {
                         code: 'NAME_CHANGED',
                         message: `Its name is ${pluginName(found)} now: start \`portico plugin dev\` again`
                     };
-        const loaded = problem === null ? await plugins.load(name, found) : { failure: problem };
-        const refused =
-            'failure' in loaded ? loaded.failure : await this.#probe(name, found, loaded.definition);
+        const loaded: Refusal | Awaited<ReturnType<typeof plugins.load>> =
+            problem === null ? await plugins.load(name, found) : { failure: problem };
+        const refused = 'failure' in loaded ? loaded : await this.#probe(name, found, loaded.definition);
         if (refused !== null) {
             await this.#stage.drop(next);
             return this.#output.say(
-                `Not reloaded; the version before goes on running: ${refused.code}: ${refused.message}`
+                `Not reloaded; the version before goes on running: ${this.#describe(refused.failure, refused.cause)}`
             );
         }
         const data = join(this.#config.dataDir, 'plugin-data', name);
@@ -174,9 +190,13 @@ class DevSession {
             this.#shown = next;
             return this.#say(name);
         }
-        const failure = plugins.runtime(name)?.failure;
+        const runtime = plugins.runtime(name);
+        const failure = runtime?.failure ?? {
+            code: runtime?.state ?? 'unknown',
+            message: 'it asks for more than it was granted; start `portico plugin dev` again'
+        };
         this.#output.say(
-            `Not reloaded; the version before is started again: ${failure?.code ?? plugins.runtime(name)?.state}: ${failure?.message ?? 'it asks for more than it was granted; start `portico plugin dev` again'}`
+            `Not reloaded; the version before is started again: ${this.#describe(failure, runtime?.thrown)}`
         );
         await this.#replace(name, this.#shown, async () => {
             await rm(data, { recursive: true, force: true });
@@ -210,7 +230,7 @@ class DevSession {
         name: string,
         found: Found,
         definition: Parameters<Panel['plugins']['prepareGeneration']>[1]
-    ): Promise<{ readonly code: string; readonly message: string } | null> {
+    ): Promise<Refusal | null> {
         const dataDir = await mkdtemp(join(tmpdir(), 'portico-probe-'));
         const record = this.#panel.plugins.records.of(name).at(-1);
         try {
@@ -225,7 +245,7 @@ class DevSession {
             return null;
         } catch (error) {
             const { code = 'UNKNOWN', message } = error as Error & { readonly code?: string };
-            return { code, message };
+            return { failure: { code, message }, cause: error };
         } finally {
             await rm(dataDir, { recursive: true, force: true });
         }
@@ -247,8 +267,14 @@ class DevSession {
         this.#output.say(
             failure === null
                 ? `${name} ${runtime?.generation?.version ?? ''} is ${state}: ${runtime?.generation?.document.routes.map(({ methods, path }) => `${methods.join('|')} ${path}`).join(', ') ?? ''}`
-                : `${name} is ${state}: ${failure.code}: ${failure.message}`
+                : `${name} is ${state}: ${this.#describe(failure, runtime?.thrown)}`
         );
+    }
+
+    /** A failure with the line of the author's file, where one is on the stack. */
+    #describe({ code, message }: Refusal['failure'], cause: unknown): string {
+        const place = this.#stage.placeOf(cause);
+        return this.#stage.translate(`${code}: ${message}${place === null ? '' : `\n    at ${place}`}`);
     }
 }
 

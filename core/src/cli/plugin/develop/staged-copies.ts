@@ -10,12 +10,16 @@ const ignoredFolders = new Set(['node_modules', '.git', 'coverage']);
 export class StagedCopies {
     readonly #plugin: string;
     readonly #root: string;
+    readonly #copies: RegExp;
+    readonly #place: RegExp;
     #saves = 0;
 
     /** @param root - an empty folder for the copies */
     constructor(plugin: string, root: string) {
         this.#plugin = plugin;
         this.#root = root;
+        this.#copies = new RegExp(`${escapePattern(root)}/(?:save-\\d+|shown)/plugin`, 'g');
+        this.#place = new RegExp(`${escapePattern(plugin)}/(?!node_modules/)[^\\s:()]+:\\d+`);
     }
 
     /** The folder in which the panel looks for plugins. */
@@ -62,6 +66,22 @@ export class StagedCopies {
         await rename(next, join(this.shown, 'plugin'));
     }
 
+    /** Replaces paths of copies by those of the plugin, so that an author finds the file. */
+    translate(text: string): string {
+        return text.replaceAll(this.#copies, this.#plugin);
+    }
+
+    /** The first line of the plugin's code on the stack of an error or its causes, such as `/home/me/hello/src/index.ts:12`; null without one. */
+    placeOf(error: unknown): string | null {
+        for (let cause = error; cause instanceof Error; cause = cause.cause) {
+            const [place] = this.translate(cause.stack ?? '').match(this.#place) ?? [];
+            if (place !== undefined) {
+                return place;
+            }
+        }
+        return null;
+    }
+
     /** Deletes a copy. */
     async drop(place: string): Promise<void> {
         if (place.startsWith(join(this.#root, 'save-'))) {
@@ -74,4 +94,9 @@ export class StagedCopies {
         const [first = ''] = path.split(sep);
         return ignoredFolders.has(first) || basename(path).endsWith('~') || basename(path).startsWith('.#');
     }
+}
+
+/** `RegExp.escape`, which the compiler does not know yet. */
+function escapePattern(text: string): string {
+    return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }

@@ -364,11 +364,13 @@ export class Lifecycle {
         await (record === null ? null : this.records.takeArea(record, this.forgetArea));
         try {
             await start(runtime, this.#startPorts);
+            runtime.thrown = null;
             if (record !== null && record.failure !== null) {
                 await this.records.note(record.name, record.package, { failure: null });
             }
             this.#options.events.routesChanged(runtime.name);
         } catch (error) {
+            runtime.thrown = error;
             const failure =
                 error instanceof StartAborted
                     ? error.failure

@@ -114,7 +114,7 @@ async function load(
         );
         runtime.importFailed = 'failure' in loading;
         if ('failure' in loading) {
-            throw new StartAborted(loading.failure);
+            throw new StartAborted(loading.failure, { cause: loading.cause });
         }
         runtime.definition = loading.definition;
     }

@@ -70,6 +70,8 @@ export interface Runtime {
     importFailed: boolean;
     generation: Generation | null;
     failure: PluginFailure | null;
+    /** What its last start threw, for its author; null when it ran. */
+    thrown: unknown;
     /** Ends the start that is under way; null without one. May be called outside of `withPlugin`. */
     interrupt: (() => void) | null;
     /** Whether it ran when the plugins that require it were last reconciled. */
@@ -101,6 +103,7 @@ export function emptyRuntime(name: string): Runtime {
         importFailed: false,
         generation: null,
         failure: null,
+        thrown: null,
         interrupt: null,
         isKnownToRun: false,
         bootMs: null,
