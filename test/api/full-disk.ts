@@ -12,6 +12,7 @@ import type { Client } from '../support/panel/client.ts';
 import { createPanelProcess, type PanelProcess } from '../support/panel/process.ts';
 import { createPluginFolder, type PluginFolder, pluginModule } from '../support/plugins/folder.ts';
 import { itUnless } from '../support/skip.ts';
+import { until } from '../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -73,6 +74,11 @@ describe('a panel on a full disk', { timeout: 90_000 }, () => {
         });
         await panel.start();
         client = await panel.login();
+        await until(
+            async () => (await client.get('/api/plugins/notes')).data.state === 'running',
+            'the plugin to run',
+            60_000
+        );
     });
 
     after(async () => {

@@ -289,9 +289,14 @@ function describeAll(
     );
 }
 
+/** joi takes milliseconds to describe a large schema, and a plugin that starts again brings the same schemas. */
+const described = new WeakMap<AnySchema, SchemaDescription>();
+
 /** joi's description of a schema as plain data, without its functions. */
 export function describe(schema: AnySchema): SchemaDescription {
-    return plain(joiSchemaOf(schema).describe()) as SchemaDescription;
+    const description = described.get(schema) ?? (plain(joiSchemaOf(schema).describe()) as SchemaDescription);
+    described.set(schema, description);
+    return description;
 }
 
 function plain(value: unknown): unknown {
