@@ -96,7 +96,12 @@ describe('a user of the machine', () => {
                     runtime,
                     above: '/var/lib/portico',
                     folder: '/proc/self/cwd',
-                    environment: '/proc/self/environ'
+                    environment: '/proc/self/environ',
+                    start: join(runtime, 'start.json'),
+                    // Files that the engine has open: its logs name its folders.
+                    ...Object.fromEntries(
+                        Array.from({ length: 40 }, (_, fd) => [`fd${fd}`, `/proc/self/fd/${fd}`])
+                    )
                 };
                 for (const [name, target] of Object.entries(guesses)) {
                     asThey('/bin/ln', '-s', target, join(root, name));

@@ -22,11 +22,11 @@ import { adminConfig, type EngineFolders, writeForEngine } from '../files/home.t
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { engineCommand, engineEnvironment } from './binary.ts';
 
-/** The configuration that an engine is started with: an admin socket, and nothing to serve. It holds no secret. */
-export const startConfig = (folders: EngineFolders): EngineConfig => ({
-    admin: adminConfig(folders),
-    storage: { module: 'file_system', root: folders.storage }
-});
+/**
+ * The configuration that an engine is started with: an admin socket, and nothing to serve. Its file is at a path that each user can guess, and
+ * the engine serves what links in a site's folder lead to: it names no secret folder.
+ */
+export const startConfig = (folders: EngineFolders): EngineConfig => ({ admin: adminConfig(folders) });
 
 /** A process that holds the lock of the engine's folder, or was started as its engine. */
 export interface FoundEngine {
@@ -85,7 +85,7 @@ export const spawnEngine = async (
             cwd: folders.scratch,
             detached: true,
             stdio: ['ignore', output, output],
-            env: engineEnvironment(folders.storage)
+            env: engineEnvironment(folders.scratch)
         });
         await new Promise<void>((done, failed) => {
             child.once('spawn', done);
