@@ -3,12 +3,20 @@ import { definePlugin } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { registerHooks } from './hooks.ts';
 import { registerPlanRoutes } from './routes/plans.ts';
+import { registerProtectionRoutes } from './routes/protection.ts';
 import { registerRepositoryRoutes } from './routes/repositories.ts';
+import { registerRestoreRoute } from './routes/restore.ts';
 import { registerRunRoutes } from './routes/runs.ts';
 import { registerSnapshotRoutes } from './routes/snapshots.ts';
+import { registerUpkeepRoutes } from './routes/upkeep.ts';
+import { tellOverdue } from './runs/notices.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
+
+/** How often plans without a success are looked for. */
+const overdueSeconds = 600;
 
 /** The plugin. */
 export default definePlugin({
@@ -17,15 +25,23 @@ export default definePlugin({
     migrations,
     setup(ctx) {
         const services = createServices(ctx);
+        const { inPlace, plans, runs } = services;
         registerRepositoryRoutes(ctx, services);
+        registerUpkeepRoutes(ctx, services);
         registerSnapshotRoutes(ctx, services);
+        registerRestoreRoute(ctx, services);
         registerPlanRoutes(ctx, services);
         registerRunRoutes(ctx, services);
+        registerProtectionRoutes(ctx, services);
         registerHealthChecks(ctx, services);
+        registerHooks(ctx, services);
         ctx.onStart(async () => {
-            await services.runs.recover();
-            await services.plans.start();
+            await inPlace.recover();
+            await runs.recover(plans);
+            await plans.start();
+            await ctx.schedule('overdue', { everySeconds: overdueSeconds }, () => tellOverdue(ctx, plans));
         });
-        ctx.onStop(() => services.runs.close());
+        ctx.onSettings(() => plans.start());
+        ctx.onStop(() => runs.close());
     }
 });

@@ -28,6 +28,19 @@ export const settings = joi.object({
         .description('An enabled plan without a success for so long is reported')
         .label('A plan is stale after')
         .unit('hour'),
+    scratchFolder: joi.typed<string | undefined>(
+        joi
+            .string()
+            .pattern(/^\/[^\0\r\n]*[^/\0\r\n]$/)
+            .pattern(/^\/(proc|sys|dev)(\/|$)|\/\.{0,2}(\/|$)/, { invert: true })
+            .max(1_000)
+            .optional()
+            .description(
+                'Where copies of the panel and of plugins lie during runs, restores and drills; default: the folder of this plugin'
+            )
+            .label('Folder for copies')
+            .meta({ ui: { widget: 'path' } })
+    ),
     timezone: joi.typed<string | undefined>(
         joi
             .string()

@@ -20,7 +20,7 @@ import { until } from '../../support/until.ts';
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
-const all = ['read', 'browse', 'run', 'content', 'write', 'restore'];
+const all = ['read', 'browse', 'run', 'content', 'write', 'restore', 'hooks', 'secrets'];
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into answers of every shape
 type Answer = TestAnswer<any>;
 
@@ -150,7 +150,7 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
             [1, 3],
             [1, 4]
         ]);
-        expect(readdirSync(join(host.dataDir, 'scratch'))).to.equal([]);
+        expect(readdirSync(join(host.dataDir, 'scratch'))).to.equal(['CACHEDIR.TAG']);
         const [snapshot] = await made('GET', `/repositories/${repository}/snapshots?planId=${plan}`);
         expect(snapshot).to.include({ planId: plan, tags: ['nightly'], pinned: false });
         expect(snapshot.id).to.equal(run.snapshotId);
@@ -221,7 +221,7 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
         const proofs = await made('GET', '/drills');
         expect(proofs.map(({ ok }: { ok: boolean }) => ok)).to.equal([false, true]);
         expect(host.notifications.map(({ event }) => event)).to.include('backup.drill-failed');
-        expect(readdirSync(join(host.dataDir, 'scratch'))).to.equal([]);
+        expect(readdirSync(join(host.dataDir, 'scratch'))).to.equal(['CACHEDIR.TAG']);
     });
 
     it('calls a run incomplete when a source is missing, keeps the last success, and applies the keep rules', async () => {

@@ -6,7 +6,8 @@ import type { Source } from '../plans/input.ts';
 import type { Plan } from '../plans/plans.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { Restic } from '../restic/restic.ts';
-import type { Sources, StagedSource } from '../runs/sources.ts';
+import type { StagedSource } from '../runs/sources.ts';
+import type { Scratch } from '../scratch.ts';
 import type { Ctx } from '../settings.ts';
 import type { Snapshots } from '../snapshots/snapshots.ts';
 
@@ -38,7 +39,7 @@ export function failureOf({ panel, sources }: Proof): string {
     );
 }
 
-const keptProofs = 50;
+const keptProofs = 1_000;
 
 /** Runs drills, and keeps what they proved. */
 export class Drills {
@@ -46,26 +47,31 @@ export class Drills {
     readonly #restic: Restic;
     readonly #repositories: Repositories;
     readonly #snapshots: Snapshots;
-    readonly #sources: Sources;
+    readonly #scratch: Scratch;
 
     constructor(
         ctx: Ctx,
         restic: Restic,
         repositories: Repositories,
         snapshots: Snapshots,
-        sources: Sources
+        scratch: Scratch
     ) {
         this.#ctx = ctx;
         this.#restic = restic;
         this.#repositories = repositories;
         this.#snapshots = snapshots;
-        this.#sources = sources;
+        this.#scratch = scratch;
     }
 
     /** Newest first. */
-    async list(): Promise<readonly Proof[]> {
+    async list(): Promise<readonly { readonly id: number; readonly proof: Proof }[]> {
         const rows = await this.#ctx.db.read((em) => em.find(DrillEntity, {}, { orderBy: { id: 'desc' } }));
-        return rows.map(({ proof }) => JSON.parse(proof) as Proof);
+        return rows.map(({ id, proof }) => ({ id, proof: JSON.parse(proof) as Proof }));
+    }
+
+    /** When each plan was proven last, by its id. */
+    async lastProofs(): Promise<ReadonlyMap<number, Proof>> {
+        return new Map((await this.list()).toReversed().map(({ proof }) => [proof.planId, proof]));
     }
 
     /** @throws NOT_FOUND 40400 when the plan has no snapshot yet */
@@ -76,26 +82,25 @@ export class Drills {
             throw errors.notFound('The plan has no snapshot yet');
         }
         const began = performance.now();
-        const scratch = `scratch/drill-${plan.id}`;
-        const folder = `${this.#ctx.dataDir}/${scratch}`;
-        await this.#sources.remove(scratch);
-        await this.#ctx.files(this.#ctx.dataDir).createFolder(scratch, { mode: 0o700, parents: true });
+        const scratch = `drill-${plan.id}`;
+        const folder = await this.#scratch.make(scratch);
         try {
             const note = await this.#snapshots.note(row, snapshot, signal);
             const staged = (note?.sources ?? []).map((each): StagedSource => ({ ...each, message: null }));
+            const counts = await this.#snapshots.counts(row, snapshot.id, staged, signal);
+            await this.#scratch.requireRoom([...counts.values()].reduce((sum, { bytes }) => sum + bytes, 0));
             // `--verify` reads every restored file, and compares it with the hashes that the snapshot has.
             const problem = await this.#restic
                 .run(
                     await this.#repositories.target(row),
                     ['restore', snapshot.id, `--target=${folder}`, '--verify'],
-                    { signal }
+                    { signal, keepNone: true }
                 )
                 .then(() => null)
                 .catch((error: unknown) => {
                     signal.throwIfAborted();
                     return (error as Error).message;
                 });
-            const counts = await this.#snapshots.counts(row, snapshot.id, staged, signal);
             const panelPath = staged.find(({ source }) => source.type === 'panel')?.paths[0];
             const panel =
                 panelPath === undefined || problem !== null
@@ -125,7 +130,7 @@ export class Drills {
             await this.#store(plan, proof);
             return proof;
         } finally {
-            await this.#sources.remove(scratch);
+            await this.#scratch.remove(scratch);
         }
     }
 

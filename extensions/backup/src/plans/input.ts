@@ -1,9 +1,17 @@
 /** What a plan is made of, and how it is checked. */
 import { errors, joi, type Value } from '@portico/sdk';
 
-import { checkPlace } from '../repositories/repositories.ts';
+import { checkPlace } from '../repositories/input.ts';
 import { isZone } from '../settings.ts';
 
+const mostCopies = 10;
+const cron = joi
+    .string()
+    .max(200)
+    .required()
+    .label('Times')
+    .description('Five fields, or six with seconds first')
+    .meta({ ui: { widget: 'cron' } });
 const count = (label: string) => joi.number().integer().min(0).max(10_000).default(0).label(label);
 
 /** How many snapshots of each kind stay. */
@@ -38,24 +46,30 @@ export const sourceSchema = joi.object({
         .items(joi.string().max(200))
         .max(1_000)
         .label('Items')
-        .description('Of a plugin; default: everything that it gives')
+        .description('Of a plugin; default: everything that it gives'),
+    oneFileSystem: joi
+        .boolean()
+        .label('This file system alone')
+        .description('Of a folder: leaves out other file systems that are mounted in it')
 });
 
 /** When a plan runs by itself. */
 export const scheduleSchema = joi.object({
-    cron: joi
-        .string()
-        .max(200)
-        .required()
-        .label('Times')
-        .description('Five fields, or six with seconds first')
-        .meta({ ui: { widget: 'cron' } }),
+    cron,
     timezone: joi.string().max(64).label('Time zone').description('Default: the setting `timezone`'),
     missed: joi
         .choice({ 'run-once': 'Run once when it can', skip: 'Leave it out' })
         .default('run-once')
         .label('When it was missed')
 });
+
+/** When the repository of a plan is checked. */
+export const checkSchema = joi.object({
+    cron,
+    readPercent: joi.number().integer().min(0).max(100).default(5).label('Data read').unit('percent')
+});
+/** When a plan is drilled. */
+export const drillSchema = joi.object({ cron });
 
 /** The fields of a plan. */
 export const planFields = {
@@ -81,6 +95,35 @@ export const planFields = {
     schedule: joi.typed<Value<typeof scheduleSchema> | null | undefined>(
         scheduleSchema.allow(null).label('Schedule')
     ),
+    copyTo: joi
+        .array()
+        .items(joi.number().integer().min(1))
+        .max(mostCopies)
+        .unique()
+        .label('Copied to')
+        .description('Further repositories: each run copies its snapshot there')
+        .meta({ ui: { ref: 'backup.repositories' } }),
+    retries: joi
+        .number()
+        .integer()
+        .min(0)
+        .max(20)
+        .label('Tried again')
+        .description('After a run that failed'),
+    backoffSeconds: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(86_400)
+        .label('Tried again after')
+        .description('Twice as long before each further try')
+        .unit('second'),
+    check: joi.typed<Value<typeof checkSchema> | null | undefined>(
+        checkSchema.allow(null).label('Check of the repository')
+    ),
+    drill: joi.typed<Value<typeof drillSchema> | null | undefined>(
+        drillSchema.allow(null).label('Drill').description('Proves that the newest snapshot comes back')
+    ),
     keep: keepSchema.label('Kept').description('All zero: everything stays'),
     notifyOn: joi.choice({ failure: 'When it fails', always: 'Always', never: 'Never' }).label('Notify'),
     enabled: joi.boolean().label('Enabled')
@@ -102,7 +145,8 @@ export const changedPlan = joi.object({
     id: ignored,
     nextRunAt: ignored,
     lastRun: ignored,
-    lastSuccessAt: ignored
+    lastSuccessAt: ignored,
+    hasHooks: ignored
 });
 
 /** A plan as a caller writes it. */
@@ -113,12 +157,16 @@ export type PlanInput = {
 export type Source = Value<typeof sourceSchema>;
 /** A schedule. */
 export type Schedule = Value<typeof scheduleSchema>;
+/** When the repository is checked. */
+export type CheckRule = Value<typeof checkSchema>;
+/** When the plan is drilled. */
+export type DrillRule = Value<typeof drillSchema>;
 /** Keep rules. */
 export type Keep = Value<typeof keepSchema>;
 
 /** Checks what the schema cannot say. @throws VALIDATION_FAILED 40001 */
 export function checkPlan({ sources = [], schedule }: PlanInput): void {
-    sources.forEach(({ type, path, plugin, items }, index) => {
+    sources.forEach(({ type, path, plugin, items, oneFileSystem }, index) => {
         const at = `sources.${index}`;
         if (type === 'folder') {
             checkPlace(path ?? '/', `${at}.path`);
@@ -126,7 +174,8 @@ export function checkPlan({ sources = [], schedule }: PlanInput): void {
         const wrong =
             (type === 'folder') !== (path !== undefined) ||
             (type === 'plugin') !== (plugin !== undefined) ||
-            (type !== 'plugin' && items !== undefined);
+            (type !== 'plugin' && items !== undefined) ||
+            (type !== 'folder' && oneFileSystem !== undefined);
         if (wrong) {
             throw errors.invalid([
                 { path: at, message: `${at} has a path for a folder, and a plugin with items for a plugin` }

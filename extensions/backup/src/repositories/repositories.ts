@@ -1,22 +1,18 @@
 /** Repositories: made or opened, changed, checked, and forgotten without losing what is in them. */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 
-import { errors, KeyedMutex } from '@portico/sdk';
+import { errors, isFailure, KeyedMutex } from '@portico/sdk';
 
 import { PlanEntity, RepositoryEntity, type RepositoryRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import { checkVersion, findRepositories } from '../queries.ts';
-import type { Restic, Target } from '../restic/restic.ts';
+import type { Restic } from '../restic/restic.ts';
 import type { Ctx } from '../settings.ts';
-
-/** What a caller gives for a new repository. */
-export interface RepositoryInput {
-    readonly name: string;
-    readonly path: string;
-    readonly mode: 'create' | 'open';
-    readonly password?: string | undefined;
-    readonly appendOnly: boolean;
-}
+import { type Connection, placeOf, type Secrets } from '../targets/connection.ts';
+import type { Rclone } from '../targets/rclone.ts';
+import type { Target } from '../targets/target.ts';
+import type { Targets } from '../targets/targets.ts';
+import { checkFields, checkPlace, connectionOf, type RepositoryInput, secretsOf } from './input.ts';
 
 /** How a check ended. */
 export interface CheckResult {
@@ -25,20 +21,51 @@ export interface CheckResult {
     readonly message: string | null;
 }
 
-/** Folders that are never a repository or a target: they are the kernel's. */
-const kernel = ['/proc', '/sys', '/dev'];
+/** How a repository was seen last. */
+export interface RepositoryStatus {
+    readonly state: 'ready' | 'locked' | 'unreachable' | 'damaged';
+    readonly message: string | null;
+    readonly snapshots: number | null;
+    readonly storedBytes: number | null;
+    /** When the sizes were asked for; milliseconds since 1970. */
+    readonly readAt?: number;
+}
+
+/** What can be changed of a repository, as it was sent. */
+export type RepositoryChange = Readonly<Record<string, unknown>> & {
+    readonly name?: string | undefined;
+    readonly appendOnly?: boolean | undefined;
+    readonly uploadKiBps?: number | null | undefined;
+    readonly downloadKiBps?: number | null | undefined;
+};
+
+/** Which state a failure tells of. */
+const stateOf: Readonly<Record<string, RepositoryStatus['state']>> = {
+    LOCKED: 'locked',
+    PASSWORD_WRONG: 'damaged',
+    NOT_A_REPOSITORY: 'damaged',
+    TARGET_UNREACHABLE: 'unreachable',
+    TARGET_REFUSED: 'unreachable',
+    HOST_KEY: 'unreachable'
+};
 const initSeconds = 120;
+const mostRepositories = 50;
 
 /** All repositories. What writes to one runs alone; reads go on. */
 export class Repositories {
     readonly #ctx: Ctx;
     readonly #restic: Restic;
+    readonly #targets: Targets;
+    readonly #rclone: Rclone;
     readonly #writers = new KeyedMutex();
-    readonly #busy = new Set<number>();
+    readonly #creations = new KeyedMutex();
+    readonly #busy = new Map<number, number>();
 
-    constructor(ctx: Ctx, restic: Restic) {
+    constructor(ctx: Ctx, restic: Restic, targets: Targets, rclone: Rclone) {
         this.#ctx = ctx;
         this.#restic = restic;
+        this.#targets = targets;
+        this.#rclone = rclone;
     }
 
     list(): Promise<readonly RepositoryRow[]> {
@@ -54,35 +81,104 @@ export class Repositories {
         return row;
     }
 
-    /** What restic needs to open it. */
-    async target({ path, password }: RepositoryRow): Promise<Target> {
-        return { path, password: await this.#ctx.secrets.open(password) };
+    /** What restic needs to open it. Resolves its name, so call it right before each use. */
+    async target(row: RepositoryRow): Promise<Target> {
+        return this.#targets.build(connectionIn(row), await this.secrets(row), row);
+    }
+
+    /** What restic needs for a copy from one repository to another. */
+    async pair(
+        from: RepositoryRow,
+        to: RepositoryRow
+    ): Promise<{ readonly from: Target; readonly to: Target }> {
+        return {
+            from: await this.#targets.build(
+                connectionIn(from),
+                await this.secrets(from),
+                from,
+                connectionIn(to)
+            ),
+            to: await this.target(to)
+        };
+    }
+
+    /** What opens it. */
+    async secrets({ password }: RepositoryRow): Promise<Secrets> {
+        const opened = await this.#ctx.secrets.open(password);
+        return opened.startsWith('{') ? (JSON.parse(opened) as Secrets) : { password: opened };
+    }
+
+    /** Checks an input without asking the target. @throws VALIDATION_FAILED 40001; TOOL_MISSING 50302 for rclone */
+    async draft(
+        input: RepositoryInput
+    ): Promise<{ readonly connection: Connection; readonly secrets: Secrets }> {
+        checkFields(input.type, input);
+        if (input.type === 'local') {
+            checkPlace(input.path ?? '', 'path');
+        }
+        const obscured =
+            input.remote === undefined ? undefined : await this.#rclone.passwordsOf(input.remote);
+        return {
+            connection: connectionOf(input, obscured),
+            secrets: {
+                ...secretsOf(input),
+                password: input.password ?? randomBytes(24).toString('base64url')
+            }
+        };
     }
 
     /** Makes a new repository, or opens an existing one, and stores how. @throws the plugin's errors; CONFLICT 40900 */
     async create(input: RepositoryInput, signal: AbortSignal): Promise<RepositoryRow> {
-        const { name, path, mode, appendOnly } = input;
-        checkPlace(path, 'path');
-        if ((await this.list()).some((row) => row.path === path)) {
-            throw errors.conflict('path');
-        }
-        const password = input.password ?? randomBytes(24).toString('base64url');
-        const options = { signal, timeoutSeconds: initSeconds };
-        if (mode === 'create') {
-            await this.#requireEmpty(path);
-            await this.#restic.run({ path, password }, ['init'], options);
-        } else {
-            await this.#requireFolder(path);
-            await this.#restic.run({ path, password }, ['cat', 'config', '--no-lock'], options);
-        }
-        const sealed = await this.#ctx.secrets.seal(password);
+        const { connection, secrets } = await this.draft(input);
+        const place = uniquePlace(connection, secrets);
+        return this.#creations.run(place, async () => {
+            const rows = await this.list();
+            if (rows.some((row) => row.path === place)) {
+                throw errors.conflict('path');
+            }
+            if (rows.length >= mostRepositories) {
+                throw errors.inUse(`${mostRepositories} repositories: forget one first`);
+            }
+            const target = await this.#targets.build(connection, secrets, {
+                uploadKiBps: input.uploadKiBps ?? null,
+                downloadKiBps: input.downloadKiBps ?? null
+            });
+            const isLocal = connection.type === 'local';
+            if (input.mode === 'create') {
+                await (isLocal ? this.#requireEmpty(place) : this.#requireNone(target, signal));
+                await this.#restic.run(target, ['init'], { signal, timeoutSeconds: initSeconds });
+            } else {
+                await (isLocal ? this.#requireFolder(place) : null);
+                await this.#open(target, signal);
+            }
+            return this.insert(input, connection, secrets);
+        });
+    }
+
+    /** Stores a repository without asking its target. */
+    async insert(
+        {
+            name,
+            appendOnly,
+            uploadKiBps = null,
+            downloadKiBps = null
+        }: Pick<RepositoryInput, 'name' | 'appendOnly' | 'uploadKiBps' | 'downloadKiBps'>,
+        connection: Connection,
+        secrets: Secrets
+    ): Promise<RepositoryRow> {
+        const sealed = await this.#seal(secrets);
         const id = await this.#ctx.db.write((em) =>
             em.insert(RepositoryEntity, {
                 version: 1,
                 name,
-                path,
+                path: uniquePlace(connection, secrets),
                 appendOnly,
                 password: sealed,
+                connection: JSON.stringify(connection),
+                secretsSet: JSON.stringify(namesOf(secrets)),
+                uploadKiBps,
+                downloadKiBps,
+                status: '{}',
                 lastCheck: null,
                 createdAt: Date.now()
             })
@@ -90,21 +186,104 @@ export class Repositories {
         return this.get(id);
     }
 
-    /** Changes name and mode; the place stays. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
-    async update(
-        id: number,
-        change: { readonly name?: string | undefined; readonly appendOnly?: boolean | undefined },
-        version: string | null
-    ): Promise<RepositoryRow> {
+    /** Stores a repository as it was elsewhere; one at the same place is changed. */
+    async adopt(given: {
+        readonly name: string;
+        readonly connection: Connection;
+        readonly secrets: Secrets;
+        readonly appendOnly: boolean;
+        readonly uploadKiBps: number | null;
+        readonly downloadKiBps: number | null;
+    }): Promise<void> {
+        const { name, connection, secrets, appendOnly, uploadKiBps, downloadKiBps } = given;
+        const known = (await this.list()).find(({ path }) => path === this.placeOf(given));
+        if (known === undefined) {
+            await this.insert(given, connection, secrets);
+            return;
+        }
+        const change = { name, appendOnly, uploadKiBps, downloadKiBps };
+        const password = await this.#seal(secrets);
+        await this.#ctx.db.write((em) =>
+            em.nativeUpdate(
+                RepositoryEntity,
+                { id: known.id },
+                {
+                    ...change,
+                    password,
+                    connection: JSON.stringify(connection),
+                    secretsSet: JSON.stringify(namesOf(secrets)),
+                    version: known.version + 1
+                }
+            )
+        );
+    }
+
+    /** Its address as one text. */
+    placeOf({ connection, secrets }: { readonly connection: Connection; readonly secrets: Secrets }): string {
+        return uniquePlace(connection, secrets);
+    }
+
+    /** Whether the target answers, and whether the password opens what is there. */
+    async test(
+        input: RepositoryInput,
+        signal: AbortSignal
+    ): Promise<{ readonly reachable: boolean; readonly opens: boolean; readonly message: string | null }> {
+        const { connection, secrets } = await this.draft(input);
+        try {
+            await this.#open(await this.#targets.build(connection, secrets), signal);
+            return { reachable: true, opens: true, message: null };
+        } catch (error) {
+            signal.throwIfAborted();
+            const reason = isFailure(error) ? error.reason : '';
+            if (reason === 'TOOL_MISSING') {
+                throw error;
+            }
+            const reachable = ['PASSWORD_WRONG', 'NOT_A_REPOSITORY', 'LOCKED'].includes(reason);
+            return { reachable, opens: false, message: (error as Error).message };
+        }
+    }
+
+    /** Changes names, limits and what opens it; the place stays. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
+    async update(id: number, change: RepositoryChange, version: string | null): Promise<RepositoryRow> {
+        const row = await this.get(id);
+        const [before, opened] = [connectionIn(row), await this.secrets(row)];
+        const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+        const options = (given['remote'] as { options?: Record<string, string> } | undefined)?.options;
+        const obscured =
+            options === undefined
+                ? before.obscured
+                : await this.#rclone.passwordsOf({ type: before.remoteType ?? '', options });
+        const { type: _type, ...changed } = connectionOf({ ...given, remote: undefined }, obscured);
+        const connection: Connection = { ...before, ...changed, obscured };
+        const secrets: Secrets = { ...opened, ...secretsOf(given) };
+        const isSwap = given['privateKey'] !== undefined || given['loginPassword'] !== undefined;
+        const kept =
+            before.type === 'sftp' && isSwap
+                ? { ...secrets, privateKey: undefined, loginPassword: undefined, ...secretsOf(given) }
+                : secrets;
+        checkFields(before.type, {
+            ...connection,
+            ...kept,
+            ...(before.type === 'rclone' ? { remote: kept.options } : {})
+        });
+        const sealed = await this.#seal(kept);
         await this.#ctx.db.write(async (em) => {
-            const [row] = await findRepositories(em, { id });
-            if (row === undefined) {
+            const [stored] = await findRepositories(em, { id });
+            if (stored === undefined) {
                 throw errors.notFound('There is no repository of that id');
             }
-            checkVersion(row, version);
-            row.name = change.name ?? row.name;
-            row.appendOnly = change.appendOnly ?? row.appendOnly;
-            row.version += 1;
+            checkVersion(stored, version);
+            Object.assign(stored, {
+                name: change.name ?? stored.name,
+                appendOnly: change.appendOnly ?? stored.appendOnly,
+                uploadKiBps: change.uploadKiBps === undefined ? stored.uploadKiBps : change.uploadKiBps,
+                downloadKiBps:
+                    change.downloadKiBps === undefined ? stored.downloadKiBps : change.downloadKiBps,
+                connection: JSON.stringify(connection),
+                password: sealed,
+                secretsSet: JSON.stringify(namesOf(kept)),
+                version: stored.version + 1
+            });
         });
         return this.get(id);
     }
@@ -112,8 +291,11 @@ export class Repositories {
     /** Forgets it; its files stay. @throws IN_USE 40901 while a plan names it */
     async remove(id: number): Promise<void> {
         await this.get(id);
+        this.requireFree(id);
         await this.#ctx.db.write(async (em) => {
-            const plans = await em.find(PlanEntity, { repositoryId: id });
+            const plans = (await em.find(PlanEntity, {})).filter(
+                (plan) => plan.repositoryId === id || (JSON.parse(plan.copyTo) as number[]).includes(id)
+            );
             if (plans.length > 0) {
                 throw errors.inUse(plans.map(({ name }) => name));
             }
@@ -122,20 +304,18 @@ export class Repositories {
     }
 
     /** Runs work that writes to the repository, after all earlier such work. */
-    writing<T>(id: number, work: () => Promise<T>): Promise<T> {
-        return this.#writers.run(String(id), async () => {
-            this.#busy.add(id);
-            try {
-                return await work();
-            } finally {
-                this.#busy.delete(id);
-            }
-        });
+    async writing<T>(id: number, work: () => Promise<T>): Promise<T> {
+        this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
+        try {
+            return await this.#writers.run(String(id), work);
+        } finally {
+            this.#busy.set(id, (this.#busy.get(id) ?? 1) - 1);
+        }
     }
 
     /** @throws IN_USE 40901 while other work writes to it */
     requireFree(id: number): void {
-        if (this.#busy.has(id)) {
+        if ((this.#busy.get(id) ?? 0) > 0) {
             throw errors.inUse('a run, a check or a clean-up of this repository');
         }
     }
@@ -147,22 +327,104 @@ export class Repositories {
         }
     }
 
-    /** Checks the structure, and reads so many per cent of the data. The result is stored. */
+    /** Checks the structure, and reads so many per cent of the data. The result is stored, and a fault is told to people. */
     async check(row: RepositoryRow, readPercent: number, signal: AbortSignal): Promise<CheckResult> {
-        const target = await this.target(row);
         const args = readPercent === 0 ? ['check'] : ['check', `--read-data-subset=${readPercent}%`];
         const at = new Date().toISOString();
-        const result = await this.#restic.run(target, args, { signal }).then(
-            (): CheckResult => ({ at, ok: true, message: null }),
-            (error: unknown): CheckResult => {
-                signal.throwIfAborted();
-                return { at, ok: false, message: (error as Error).message };
-            }
-        );
+        const error = await this.target(row)
+            .then((target) => this.#restic.run(target, args, { signal, keepNone: true }))
+            .then(
+                () => null,
+                (failure: unknown) => {
+                    signal.throwIfAborted();
+                    return failure as Error;
+                }
+            );
+        const result: CheckResult = { at, ok: error === null, message: error?.message ?? null };
         await this.#ctx.db.write((em) =>
             em.nativeUpdate(RepositoryEntity, { id: row.id }, { lastCheck: JSON.stringify(result) })
         );
+        await this.see(row.id, error);
+        if (isFailure(error) && error.reason === 'RESTIC_FAILED') {
+            await this.#damaged(row.id, error.message);
+        }
+        if (error !== null) {
+            await this.#ctx.notify({
+                event: 'check-failed',
+                severity: 'error',
+                title: `The check of ${row.name} failed`.slice(0, 200),
+                text: error.message,
+                data: { repositoryId: row.id }
+            });
+        }
         return result;
+    }
+
+    /** Remembers how the repository was seen. @param seen - a failure, or null with what is known of it */
+    async see(
+        id: number,
+        seen: unknown,
+        known: Partial<Pick<RepositoryStatus, 'snapshots' | 'storedBytes' | 'readAt'>> = {}
+    ): Promise<void> {
+        const state = seen === null ? 'ready' : isFailure(seen) ? stateOf[seen.reason] : undefined;
+        if (state === undefined) {
+            return; // it says nothing about the repository
+        }
+        await this.#ctx.db.write(async (em) => {
+            const [row] = await findRepositories(em, { id });
+            if (row !== undefined) {
+                row.status = JSON.stringify({
+                    ...statusOf(row),
+                    ...known,
+                    state,
+                    message: seen === null ? null : (seen as Error).message
+                });
+            }
+        });
+    }
+
+    async #damaged(id: number, message: string): Promise<void> {
+        await this.#ctx.db.write(async (em) => {
+            const [row] = await findRepositories(em, { id });
+            if (row !== undefined) {
+                row.status = JSON.stringify({ ...statusOf(row), state: 'damaged', message });
+            }
+        });
+    }
+
+    /** Stores a new password; the old one is forgotten. */
+    async storePassword(row: RepositoryRow, password: string): Promise<void> {
+        const sealed = await this.#seal({ ...(await this.secrets(row)), password });
+        await this.#ctx.db.write((em) =>
+            em.nativeUpdate(RepositoryEntity, { id: row.id }, { password: sealed })
+        );
+    }
+
+    #seal(secrets: Secrets): Promise<string> {
+        return this.#ctx.secrets.seal(JSON.stringify(secrets));
+    }
+
+    async #open(target: Target, signal: AbortSignal): Promise<void> {
+        await this.#restic.run(target, ['cat', 'config', '--no-lock'], {
+            signal,
+            timeoutSeconds: initSeconds
+        });
+    }
+
+    /** Some targets would let `init` make a second repository over a first one whose password is another. */
+    async #requireNone(target: Target, signal: AbortSignal): Promise<void> {
+        try {
+            await this.#open(target, signal);
+        } catch (error) {
+            const reason = isFailure(error) ? error.reason : '';
+            if (reason === 'NOT_A_REPOSITORY') {
+                return;
+            }
+            if (reason !== 'PASSWORD_WRONG') {
+                throw error;
+            }
+        }
+        throw errors.conflict('path');
     }
 
     /** The files of the panel let no plugin reach its own folders, so asking them refuses those. */
@@ -194,18 +456,33 @@ export class Repositories {
     }
 }
 
-/** A plain absolute path that is not the kernel's. @throws VALIDATION_FAILED 40001 */
-export function checkPlace(path: string, field: string): void {
-    if (
-        path === '/' ||
-        path.split('/').some((part, index) => (part === '' && index > 0) || part === '.' || part === '..') ||
-        kernel.some((folder) => path === folder || path.startsWith(`${folder}/`))
-    ) {
-        throw errors.invalid([
-            {
-                path: field,
-                message: `${field} is the absolute path of a folder, without . and .., and not one of the kernel's`
-            }
-        ]);
-    }
+/** Where a repository lies. */
+export function connectionIn({ connection, path }: RepositoryRow): Connection {
+    return connection === null ? { type: 'local', path } : (JSON.parse(connection) as Connection);
+}
+
+/** How a repository was seen last. */
+export function statusOf({ status }: RepositoryRow): RepositoryStatus {
+    return {
+        state: 'ready',
+        message: null,
+        snapshots: null,
+        storedBytes: null,
+        ...(JSON.parse(status) as Partial<RepositoryStatus>)
+    };
+}
+
+/** Its address as one text. Two remotes of rclone may differ in their options alone. */
+function uniquePlace(connection: Connection, { options }: Secrets): string {
+    const place = placeOf(connection);
+    return connection.type === 'rclone'
+        ? `${place}#${createHash('sha256').update(JSON.stringify(options)).digest('hex').slice(0, 16)}`
+        : place;
+}
+
+function namesOf({ options, ...secrets }: Secrets): readonly string[] {
+    const names = Object.entries(secrets)
+        .filter(([, value]) => value !== undefined)
+        .map(([name]) => name);
+    return [...names, ...(options === undefined ? [] : ['remote.options'])].sort();
 }

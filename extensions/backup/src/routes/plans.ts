@@ -1,15 +1,14 @@
 /** Routes of plans, of running them now, and of drills. */
 import { joi, reply } from '@portico/sdk';
 
-import { failureOf } from '../drills/drills.ts';
 import type { RunRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
 import { changedPlan, newPlan, planFields } from '../plans/input.ts';
 import type { Plan } from '../plans/plans.ts';
 import { findRuns } from '../queries.ts';
+import { hooksSchema } from '../runs/commands.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, timeOf, versionOf } from './common.ts';
+import { idParams, pageOf, paging, placeIn, timeOf, versionOf } from './common.ts';
 import { runSchema, runView } from './views.ts';
 
 const planView = joi.object({
@@ -18,7 +17,8 @@ const planView = joi.object({
     version: joi.number().integer().required().label('Version'),
     nextRunAt: joi.string().allow(null).required().label('Next run'),
     lastSuccessAt: joi.string().allow(null).required().label('Last success'),
-    lastRun: joi.any().label('Last run')
+    lastRun: joi.any().label('Last run'),
+    hasHooks: joi.boolean().required().label('Commands around a run')
 });
 const dryRun = joi.object({ dryRun: joi.boolean().default(false).label('Only try') });
 
@@ -26,18 +26,27 @@ const dryRun = joi.object({ dryRun: joi.boolean().default(false).label('Only try
 export function registerPlanRoutes(ctx: Ctx, services: Services): void {
     registerPlans(ctx, services);
     registerPlan(ctx, services);
+    registerCommands(ctx, services);
     registerWork(ctx, services);
     registerKnowledge(ctx, services);
 }
 
 async function viewOf(ctx: Ctx, { plans }: Services, plan: Plan) {
     const [lastRun] = await ctx.db.read((em) => findRuns(em, { planId: plan.id }, 1));
-    const { createdAt: _created, updatedAt: _updated, lastSuccessAt, ...rest } = plan;
+    const {
+        createdAt: _created,
+        updatedAt: _updated,
+        overdueAt: _overdue,
+        hooks,
+        lastSuccessAt,
+        ...rest
+    } = plan;
     return {
         ...rest,
         nextRunAt: (await plans.nextRunAt(plan.id))?.toISOString() ?? null,
         lastSuccessAt: timeOf(lastSuccessAt),
-        lastRun: lastRun === undefined ? null : runView(lastRun)
+        lastRun: lastRun === undefined ? null : runView(lastRun),
+        hasHooks: hooks !== null
     };
 }
 
@@ -51,7 +60,18 @@ function registerPlans(ctx: Ctx, services: Services): void {
         summary: 'List the plans',
         ui: { title: 'Plans', primary: true, label: 'name', order: 1, empty: 'No plan yet' },
         returns: joi.array().items(planView),
-        handler: async () => Promise.all((await plans.list()).map((plan) => viewOf(ctx, services, plan)))
+        validate: { query: joi.object(paging(100)) },
+        async handler({ query: { limit, cursor } }) {
+            const after = placeIn(cursor) ?? 0;
+            const all = await plans.list();
+            const page = pageOf(
+                all.filter(({ id }) => id > after),
+                limit,
+                ({ id }) => id
+            );
+            const rows = await Promise.all(page.rows.map((plan) => viewOf(ctx, services, plan)));
+            return reply.list(rows, { total: all.length, next: page.next });
+        }
     });
     ctx.route({
         method: 'POST',
@@ -120,8 +140,30 @@ function registerPlan(ctx: Ctx, services: Services): void {
     });
 }
 
+function registerCommands(ctx: Ctx, services: Services): void {
+    const { plans } = services;
+    ctx.route({
+        method: 'PUT',
+        path: '/plans/{id}/hooks',
+        id: 'setHooks',
+        access: 'hooks',
+        stepUp: true,
+        summary: 'Set the commands before and after the runs of a plan',
+        description:
+            'No shell. A command `before` that fails ends the run; the one `after` runs in any case, with BACKUP_STATE. What is left out is removed. They are shown to nobody.',
+        returns: planView,
+        audit: { action: 'set-hooks', resource: 'plan' },
+        validate: { params: idParams, payload: hooksSchema },
+        async handler({ params, payload }) {
+            const isNone = payload.before == null && payload.after == null;
+            await plans.setHooks(params.id, isNone ? null : payload);
+            return viewOf(ctx, services, await plans.get(params.id));
+        }
+    });
+}
+
 function registerWork(ctx: Ctx, services: Services): void {
-    const { plans, runs, drills, repositories } = services;
+    const { plans, runs, work } = services;
     const accepted = (run: RunRow) =>
         reply.accepted(runView(run), { headers: { location: `/api/plugins/${ctx.name}/runs/${run.id}` } });
     ctx.route({
@@ -136,7 +178,13 @@ function registerWork(ctx: Ctx, services: Services): void {
         audit: { action: 'run', resource: 'plan' },
         validate: { params: idParams, payload: dryRun },
         handler: async ({ params, payload, actor }) =>
-            accepted(await runs.start(await plans.get(params.id), 'manual', payload.dryRun, actor))
+            accepted(
+                await runs.start(await plans.get(params.id), {
+                    trigger: 'manual',
+                    dryRun: payload.dryRun,
+                    actor
+                })
+            )
     });
     ctx.route({
         method: 'POST',
@@ -152,7 +200,7 @@ function registerWork(ctx: Ctx, services: Services): void {
         async handler({ actor }) {
             const started: RunRow[] = [];
             for (const plan of (await plans.list()).filter(({ enabled }) => enabled)) {
-                const run = await runs.start(plan, 'manual', false, actor).catch((error: unknown) => {
+                const run = await runs.start(plan, { trigger: 'manual', actor }).catch((error: unknown) => {
                     if ((error as { reason?: unknown }).reason === 'IN_USE') {
                         return null;
                     }
@@ -177,24 +225,7 @@ function registerWork(ctx: Ctx, services: Services): void {
         audit: { action: 'drill', resource: 'plan' },
         validate: { params: idParams },
         async handler({ params, actor }) {
-            const plan = await plans.get(params.id);
-            const options = {
-                kind: 'drill',
-                title: `Drill of ${plan.name}`,
-                access: 'run',
-                key: `drill-${plan.id}`,
-                actor
-            };
-            await repositories.get(plan.repositoryId);
-            return reply.accepted(
-                await ctx.task(options, async ({ signal }) => {
-                    const proof = await drills.run(plan, signal);
-                    if (!proof.ok) {
-                        throw pluginErrors.DRILL_FAILED({ message: failureOf(proof) });
-                    }
-                    return proof;
-                })
-            );
+            return reply.accepted(await work.drill(await plans.get(params.id), actor));
         }
     });
 }
@@ -208,7 +239,32 @@ function registerKnowledge(ctx: Ctx, { drills, sources }: Services): void {
         summary: 'Proofs of drills, newest first',
         ui: { title: 'Drills', order: 4, empty: 'No drill yet' },
         returns: joi.array().items(joi.any()),
-        handler: async () => [...(await drills.list())]
+        validate: {
+            query: joi.object({
+                ...paging(50),
+                planId: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .label('Plan')
+                    .meta({ ui: { ref: 'backup.plans' } })
+            })
+        },
+        async handler({ query: { limit, cursor, planId } }) {
+            const before = placeIn(cursor) ?? Infinity;
+            const all = (await drills.list()).filter(
+                ({ proof }) => planId === undefined || proof.planId === planId
+            );
+            const page = pageOf(
+                all.filter(({ id }) => id < before),
+                limit,
+                ({ id }) => id
+            );
+            return reply.list(
+                page.rows.map(({ proof }) => proof),
+                { total: all.length, next: page.next }
+            );
+        }
     });
     ctx.route({
         method: 'GET',

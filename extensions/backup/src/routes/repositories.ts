@@ -2,64 +2,43 @@
 import { joi, reply } from '@portico/sdk';
 
 import type { RepositoryRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
-import type { CheckResult } from '../repositories/repositories.ts';
+import { changedRepository, commonFields, newRepository } from '../repositories/input.ts';
+import { type CheckResult, connectionIn, statusOf } from '../repositories/repositories.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, versionOf } from './common.ts';
+import { idParams, pageOf, paging, placeIn, versionOf } from './common.ts';
 
-const name = joi
-    .string()
-    .min(1)
-    .max(100)
-    .label('Name')
-    .meta({ ui: { column: 1 } });
-const appendOnly = joi
-    .boolean()
-    .label('Append only')
-    .description('Nothing in it is removed: no keep rules, no clean-up');
-const path = joi
-    .string()
-    .pattern(/^\/[^\0]*$/)
-    .max(4_000)
-    .label('Folder')
-    .description('Absolute, on this machine');
-
-const newRepository = joi.object({
-    name: name.required(),
-    type: joi.choice({ local: 'A folder of this machine' }).required().label('Type'),
-    mode: joi
-        .choice({ create: 'Make a new one', open: 'Open an existing one' })
-        .default('create')
-        .label('Mode'),
-    path: path.required(),
-    password: joi
-        .secret()
-        .min(8)
-        .max(1_000)
-        .label('Password')
-        .description('Encrypts it; default: one that is made. Without it nothing comes back, so keep a copy'),
-    appendOnly: appendOnly.default(false)
-});
-const ignored = joi.readOnly(joi.any());
-const changedRepository = joi.object({
-    name,
-    appendOnly,
-    version: joi.number().integer().min(1).label('Version').description('Acts as If-Match'),
-    id: ignored,
-    type: ignored,
-    path: ignored,
-    createdAt: ignored,
-    lastCheck: ignored,
-    secretsSet: ignored
-});
+const word = (label: string) => joi.string().label(label);
 const repositoryView = joi.object({
     id: joi.number().integer().required().label('Number'),
     version: joi.number().integer().required().label('Version'),
-    name: name.required(),
-    type: joi.string().required().label('Type'),
-    path: path.required(),
-    appendOnly: appendOnly.required(),
+    name: commonFields.name.required(),
+    type: word('Type').required(),
+    path: word('Folder').allow(''),
+    host: word('Machine'),
+    port: joi.number().integer().label('Port'),
+    username: word('User'),
+    hostKey: word('Key of the machine'),
+    endpoint: word('Server'),
+    bucket: word('Bucket'),
+    prefix: word('Prefix'),
+    region: word('Region'),
+    accessKeyId: word('Access key'),
+    pathStyle: joi.boolean().label('Bucket in the path'),
+    ca: word('Trusted certificates'),
+    url: word('Address'),
+    remote: joi.object({ type: word('Type').required() }).label('Remote'),
+    appendOnly: commonFields.appendOnly.required(),
+    uploadKiBps: joi.number().integer().allow(null).required().label('Most upload').unit('KiB/s'),
+    downloadKiBps: joi.number().integer().allow(null).required().label('Most download').unit('KiB/s'),
+    state: joi
+        .choice({ ready: 'Ready', locked: 'Locked', unreachable: 'Not reachable', damaged: 'Damaged' })
+        .required()
+        .label('State')
+        .description('As it was seen last'),
+    message: joi.string().allow(null).required().label('Message'),
+    snapshots: joi.number().integer().allow(null).required().label('Snapshots'),
+    storedBytes: joi.number().integer().allow(null).required().label('Stored').unit('byte'),
     secretsSet: joi.array().items(joi.string()).required().label('Secrets that are set'),
     lastCheck: joi.any().label('Last check'),
     createdAt: joi.string().required().label('Made')
@@ -69,11 +48,10 @@ const repositoryView = joi.object({
 export function registerRepositoryRoutes(ctx: Ctx, services: Services): void {
     registerList(ctx, services);
     registerOne(ctx, services);
-    registerCare(ctx, services);
-    registerUpkeep(ctx, services);
+    registerTest(ctx, services);
 }
 
-function registerList(ctx: Ctx, { repositories }: Services): void {
+function registerList(ctx: Ctx, { repositories, snapshots }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/repositories',
@@ -82,7 +60,17 @@ function registerList(ctx: Ctx, { repositories }: Services): void {
         summary: 'List the repositories',
         ui: { title: 'Repositories', label: 'name', order: 2, empty: 'No repository yet' },
         returns: joi.array().items(repositoryView),
-        handler: async () => (await repositories.list()).map(viewOf)
+        validate: { query: joi.object(paging(100)) },
+        async handler({ query: { limit, cursor } }) {
+            const after = placeIn(cursor) ?? 0;
+            const rows = await repositories.list();
+            const page = pageOf(
+                rows.filter(({ id }) => id > after),
+                limit,
+                ({ id }) => id
+            );
+            return reply.list(page.rows.map(viewOf), { total: rows.length, next: page.next });
+        }
     });
     ctx.route({
         method: 'POST',
@@ -96,11 +84,15 @@ function registerList(ctx: Ctx, { repositories }: Services): void {
         audit: { action: 'create', resource: 'repository' },
         validate: { payload: newRepository },
         async handler({ payload, actor }) {
-            const { type: _type, ...input } = payload;
+            await repositories.draft(payload); // so that what is wrong is said at once
             return reply.accepted(
                 await ctx.task(
-                    { kind: 'repository', title: `Repository ${input.name}`, access: 'write', actor },
-                    async ({ signal }) => ({ repositoryId: (await repositories.create(input, signal)).id })
+                    { kind: 'repository', title: `Repository ${payload.name}`, access: 'write', actor },
+                    async ({ signal }) => {
+                        const row = await repositories.create(payload, signal);
+                        await (payload.mode === 'open' ? snapshots.refresh(row, signal) : null);
+                        return { repositoryId: row.id };
+                    }
                 )
             );
         }
@@ -154,128 +146,46 @@ function registerOne(ctx: Ctx, { repositories }: Services): void {
     });
 }
 
-function registerCare(ctx: Ctx, { repositories, restic }: Services): void {
+function registerTest(ctx: Ctx, { repositories }: Services): void {
     ctx.route({
         method: 'POST',
-        path: '/repositories/{id}/check',
-        id: 'checkRepository',
-        access: 'run',
-        summary: 'Check a repository',
-        answers: 'task',
-        returns: joi.any(),
-        ui: { title: 'Check', role: 'action' },
-        validate: {
-            params: idParams,
-            payload: joi.object({
-                readPercent: joi
-                    .number()
-                    .integer()
-                    .min(0)
-                    .max(100)
-                    .default(0)
-                    .label('Data read')
-                    .unit('percent')
-            })
-        },
-        async handler({ params, payload, actor }) {
-            const row = await repositories.get(params.id);
-            repositories.requireFree(row.id);
-            const options = { kind: 'check', title: `Check of ${row.name}`, access: 'run', actor };
-            return reply.accepted(
-                await ctx.task(options, async ({ signal }) => {
-                    const found = await repositories.writing(row.id, () =>
-                        repositories.check(row, payload.readPercent, signal)
-                    );
-                    if (!found.ok) {
-                        throw pluginErrors.CHECK_FAILED({ message: found.message ?? '' });
-                    }
-                    return found;
-                })
-            );
-        }
-    });
-    ctx.route({
-        method: 'POST',
-        path: '/repositories/{id}/prune',
-        id: 'pruneRepository',
+        path: '/repositories/test',
+        id: 'testRepository',
         access: 'write',
-        summary: 'Remove data that no snapshot needs',
+        summary: 'Try a repository without storing it',
+        description:
+            'A task. Its result is `reachable`, `opens` and `message`: where no repository was made yet, the target is reachable and does not open.',
         answers: 'task',
         returns: joi.any(),
-        ui: { title: 'Clean up', role: 'action' },
-        validate: {
-            params: idParams,
-            payload: joi.object({ dryRun: joi.boolean().default(false).label('Only try') })
-        },
-        async handler({ params, payload, actor }) {
-            const row = await repositories.get(params.id);
-            repositories.requireRemovable(row);
-            repositories.requireFree(row.id);
-            const args = ['prune', ...(payload.dryRun ? ['--dry-run'] : [])];
-            const options = { kind: 'prune', title: `Clean-up of ${row.name}`, access: 'write', actor };
+        audit: { action: 'test', resource: 'repository' },
+        validate: { payload: newRepository },
+        async handler({ payload, actor }) {
+            await repositories.draft(payload);
             return reply.accepted(
-                await ctx.task(options, async ({ signal }) => {
-                    const target = await repositories.target(row);
-                    await repositories.writing(row.id, () => restic.run(target, args, { signal }));
-                    return { dryRun: payload.dryRun };
-                })
+                await ctx.task(
+                    { kind: 'test', title: `Test of ${payload.name}`, access: 'write', actor },
+                    ({ signal }) => repositories.test(payload, signal)
+                )
             );
         }
     });
 }
 
-function registerUpkeep(ctx: Ctx, { repositories, restic, snapshots }: Services): void {
-    ctx.route({
-        method: 'POST',
-        path: '/repositories/{id}/unlock',
-        id: 'unlockRepository',
-        access: 'run',
-        summary: 'Remove stale locks',
-        description: 'Those of programs that have ended.',
-        returns: joi.any(),
-        ui: { title: 'Unlock', role: 'action' },
-        validate: { params: idParams },
-        async handler({ params }) {
-            const row = await repositories.get(params.id);
-            await restic.run(await repositories.target(row), ['unlock'], { timeoutSeconds: 25 });
-            return null;
-        }
-    });
-    ctx.route({
-        method: 'POST',
-        path: '/repositories/{id}/refresh',
-        id: 'refreshRepository',
-        access: 'run',
-        summary: 'Read the list of snapshots anew',
-        returns: joi.object({ snapshots: joi.number().integer().required().label('Snapshots') }),
-        ui: { title: 'Refresh', role: 'action' },
-        validate: { params: idParams },
-        async handler({ params }) {
-            const row = await repositories.get(params.id);
-            snapshots.forget(row.id);
-            return { snapshots: (await snapshots.list(row)).length };
-        }
-    });
-}
-
-function viewOf({
-    id,
-    version,
-    name: label,
-    path: place,
-    appendOnly: append,
-    lastCheck,
-    createdAt
-}: RepositoryRow) {
+function viewOf(row: RepositoryRow) {
+    const { readAt: _readAt, ...status } = statusOf(row);
+    const { remoteType, obscured: _obscured, ...connection } = connectionIn(row);
     return {
-        id,
-        version,
-        name: label,
-        type: 'local',
-        path: place,
-        appendOnly: Boolean(append),
-        secretsSet: ['password'],
-        lastCheck: lastCheck === null ? null : (JSON.parse(lastCheck) as CheckResult),
-        createdAt: new Date(createdAt).toISOString()
+        id: row.id,
+        version: row.version,
+        name: row.name,
+        ...connection,
+        ...(remoteType === undefined ? {} : { remote: { type: remoteType } }),
+        appendOnly: Boolean(row.appendOnly),
+        uploadKiBps: row.uploadKiBps,
+        downloadKiBps: row.downloadKiBps,
+        ...status,
+        secretsSet: row.connection === null ? ['password'] : (JSON.parse(row.secretsSet) as string[]),
+        lastCheck: row.lastCheck === null ? null : (JSON.parse(row.lastCheck) as CheckResult),
+        createdAt: new Date(row.createdAt).toISOString()
     };
 }

@@ -1,16 +1,31 @@
 /** Routes of runs. */
-import { joi } from '@portico/sdk';
+import { type EventOf, joi, reply } from '@portico/sdk';
 
+import { RunEntity } from '../entities.ts';
 import { findRuns } from '../queries.ts';
+import type { LogLine } from '../runs/run-log.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams } from './common.ts';
+import { idParams, pageOf, paging, period, placeIn } from './common.ts';
 import { runSchema, runView } from './views.ts';
 
-const mostRuns = 500;
+const logEvents = {
+    message: joi.object({
+        at: joi.string().required().label('Time'),
+        level: joi.choice({ info: 'Info', warning: 'Warning', error: 'Error' }).required().label('Level'),
+        text: joi.string().allow('').required().label('Text')
+    }),
+    end: runSchema
+};
 
 /** Registers the routes below `/runs`. */
-export function registerRunRoutes(ctx: Ctx, { runs }: Services): void {
+export function registerRunRoutes(ctx: Ctx, services: Services): void {
+    registerList(ctx);
+    registerLog(ctx, services);
+    registerRun(ctx, services);
+}
+
+function registerList(ctx: Ctx): void {
     ctx.route({
         method: 'GET',
         path: '/runs',
@@ -38,17 +53,74 @@ export function registerRunRoutes(ctx: Ctx, { runs }: Services): void {
                         'interrupted'
                     )
                     .label('State'),
-                limit: joi.number().integer().min(1).max(mostRuns).default(50).label('Rows')
+                ...period,
+                ...paging(50)
             })
         },
-        async handler({ query: { planId, state, limit } }) {
+        async handler({ query: { planId, state, from, to, limit, cursor } }) {
+            const before = placeIn(cursor);
+            const started = {
+                ...(from === undefined ? {} : { $gte: Date.parse(from) }),
+                ...(to === undefined ? {} : { $lte: Date.parse(to) })
+            };
             const where = {
                 ...(planId === undefined ? {} : { planId }),
-                ...(state === undefined ? {} : { state })
+                ...(state === undefined ? {} : { state }),
+                ...(Object.keys(started).length === 0 ? {} : { startedAt: started })
             };
-            return (await ctx.db.read((em) => findRuns(em, where, limit))).map(runView);
+            const { rows, total } = await ctx.db.read(async (em) => ({
+                rows: await findRuns(
+                    em,
+                    { ...where, ...(before === null ? {} : { id: { $lt: before } }) },
+                    limit + 1
+                ),
+                total: await em.count(RunEntity, where as object)
+            }));
+            const page = pageOf(rows, limit, ({ id }) => id);
+            return reply.list(page.rows.map(runView), { total, next: page.next });
         }
     });
+}
+
+function registerLog(ctx: Ctx, { runs }: Services): void {
+    ctx.stream({
+        path: '/runs/{id}/log',
+        id: 'runLog',
+        access: 'browse',
+        summary: 'The log of a run, as it comes',
+        description:
+            'Events with `at`, `level` and `text`, then `end` with the run. Of a run that is over, what was kept.',
+        validate: { params: idParams },
+        ui: { title: 'Log', role: 'log' },
+        events: logEvents,
+        async handler({ params, signal }) {
+            await runs.get(params.id);
+            return follow(params.id, signal);
+        }
+    });
+
+    async function* follow(id: number, signal: AbortSignal): AsyncGenerator<EventOf<typeof logEvents>> {
+        const live = runs.logOf(id);
+        if (live !== null) {
+            for await (const line of live.follow(signal)) {
+                yield { data: line };
+            }
+            await Promise.race([
+                runs.ended(id),
+                new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+            ]);
+        }
+        const run = await runs.get(id);
+        if (live === null) {
+            for (const line of JSON.parse(run.log) as readonly LogLine[]) {
+                yield { data: line };
+            }
+        }
+        yield { event: 'end', data: runView(run) };
+    }
+}
+
+function registerRun(ctx: Ctx, { runs }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/runs/{id}',

@@ -2,14 +2,15 @@
 import { errors, joi, reply } from '@portico/sdk';
 
 import type { RepositoryRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import type { Snapshot } from '../snapshots/snapshots.ts';
-import { idSchema } from './common.ts';
+import type { Snapshot, SnapshotRecord } from '../snapshots/snapshots.ts';
+import { idParams, idSchema, period } from './common.ts';
 
-const base = '/repositories/{id}/snapshots';
-const params = joi.object({
+/** Where snapshots are. */
+export const base = '/repositories/{id}/snapshots';
+/** Path parameters of a snapshot. */
+export const params = joi.object({
     id: idSchema,
     sid: joi
         .string()
@@ -17,7 +18,8 @@ const params = joi.object({
         .required()
         .label('Snapshot')
 });
-const inside = joi
+/** A path in a snapshot. */
+export const inside = joi
     .string()
     .pattern(/^\/[^\0]*$/)
     .max(4_000)
@@ -32,6 +34,8 @@ const snapshotView = joi.object({
     planId: joi.number().integer().allow(null).required().label('Plan'),
     tags: joi.array().items(joi.string()).required().label('Tags'),
     hostname: joi.string().allow('').required().label('Machine'),
+    sources: joi.array().items(joi.any()).required().label('Sources'),
+    bytes: joi.number().integer().allow(null).required().label('Size').unit('byte'),
     pinned: joi.boolean().required().label('Pinned')
 });
 const entryView = joi.object({
@@ -52,16 +56,18 @@ export function registerSnapshotRoutes(ctx: Ctx, services: Services): void {
     registerSnapshots(ctx, services);
     registerChanges(ctx, services);
     registerBrowsing(ctx, services);
+    registerDiff(ctx, services);
     registerContent(ctx, services);
-    registerRestore(ctx, services);
 }
 
-interface Place {
+/** A snapshot in a path. */
+export interface Place {
     readonly id: number;
     readonly sid: string;
 }
 
-async function find(
+/** @throws NOT_FOUND 40400 */
+export async function findSnapshot(
     { repositories, snapshots }: Services,
     { id, sid }: Place
 ): Promise<{ readonly row: RepositoryRow; readonly snapshot: Snapshot }> {
@@ -69,8 +75,14 @@ async function find(
     return { row, snapshot: await snapshots.get(row, sid) };
 }
 
-function viewOf({ paths: _paths, ...rest }: Snapshot): Omit<Snapshot, 'paths'> {
-    return rest;
+/** @param records - what the runs of this panel say; a snapshot of another panel shows its paths */
+function viewOf({ paths, ...rest }: Snapshot, records: ReadonlyMap<string, SnapshotRecord>) {
+    const record = records.get(rest.id);
+    return {
+        ...rest,
+        sources: [...(record?.sources ?? paths.map((path) => ({ type: 'folder', path })))],
+        bytes: record?.bytes ?? null
+    };
 }
 
 function registerSnapshots(ctx: Ctx, services: Services): void {
@@ -87,17 +99,21 @@ function registerSnapshots(ctx: Ctx, services: Services): void {
             params: joi.object({ id: idSchema }),
             query: joi.object({
                 planId: joi.number().integer().min(1).label('Plan'),
-                tag: joi.string().max(60).label('Tag')
+                tag: joi.string().max(60).label('Tag'),
+                ...period
             })
         },
-        async handler({ params: { id }, query: { planId, tag } }) {
+        async handler({ params: { id }, query: { planId, tag, from, to } }) {
+            const records = await snapshots.records();
             return (await snapshots.list(await repositories.get(id)))
                 .filter(
                     (each) =>
                         (planId === undefined || each.planId === planId) &&
-                        (tag === undefined || each.tags.includes(tag))
+                        (tag === undefined || each.tags.includes(tag)) &&
+                        (from === undefined || Date.parse(each.time) >= Date.parse(from)) &&
+                        (to === undefined || Date.parse(each.time) <= Date.parse(to))
                 )
-                .map(viewOf);
+                .map((each) => viewOf(each, records));
         }
     });
     ctx.route({
@@ -108,7 +124,8 @@ function registerSnapshots(ctx: Ctx, services: Services): void {
         summary: 'One snapshot',
         returns: snapshotView,
         validate: { params },
-        handler: async ({ params: place }) => viewOf((await find(services, place)).snapshot)
+        handler: async ({ params: place }) =>
+            viewOf((await findSnapshot(services, place)).snapshot, await snapshots.records())
     });
 }
 
@@ -135,12 +152,13 @@ function registerChanges(ctx: Ctx, services: Services): void {
             })
         },
         async handler({ params: place, payload }) {
-            const { row, snapshot } = await find(services, place);
+            const { row, snapshot } = await findSnapshot(services, place);
             const { tags = snapshot.tags, pinned = snapshot.pinned } = payload;
             services.repositories.requireRemovable(row);
-            return viewOf(
-                await repositories.writing(row.id, () => snapshots.tag(row, snapshot, tags, pinned))
+            const changed = await repositories.writing(row.id, () =>
+                snapshots.tag(row, snapshot, tags, pinned)
             );
+            return viewOf(changed, await snapshots.records());
         }
     });
     ctx.route({
@@ -154,7 +172,7 @@ function registerChanges(ctx: Ctx, services: Services): void {
         audit: { action: 'delete', resource: 'snapshot' },
         validate: { params },
         async handler({ params: place, actor }) {
-            const { row, snapshot } = await find(services, place);
+            const { row, snapshot } = await findSnapshot(services, place);
             repositories.requireRemovable(row);
             const options = { kind: 'snapshot', title: 'Remove a snapshot', access: 'write', actor };
             return reply.accepted(
@@ -178,7 +196,7 @@ function registerBrowsing(ctx: Ctx, services: Services): void {
         returns: joi.array().items(entryView),
         validate: { params, query: joi.object({ path: inside.default('/') }) },
         async handler({ params: place, query: { path } }) {
-            const { row, snapshot } = await find(services, place);
+            const { row, snapshot } = await findSnapshot(services, place);
             const folder = path === '/' ? path : path.replace(/\/+$/, '');
             return [...(await services.snapshots.files(row, snapshot, folder))];
         }
@@ -198,8 +216,46 @@ function registerBrowsing(ctx: Ctx, services: Services): void {
             })
         },
         async handler({ params: place, query: { q } }) {
-            const { row, snapshot } = await find(services, place);
+            const { row, snapshot } = await findSnapshot(services, place);
             return [...(await services.snapshots.search(row, snapshot, q))];
+        }
+    });
+}
+
+function registerDiff(ctx: Ctx, services: Services): void {
+    const { repositories, snapshots } = services;
+    const snapshot = joi
+        .string()
+        .pattern(/^[0-9a-f]{8,64}$/)
+        .required();
+    ctx.route({
+        method: 'GET',
+        path: '/repositories/{id}/diff',
+        id: 'diff',
+        access: 'browse',
+        summary: 'What differs between two snapshots',
+        description: 'At most 10,000 paths.',
+        ui: { title: 'Differences', empty: 'Nothing differs' },
+        returns: joi.array().items(
+            joi.object({
+                path: joi.string().required().label('Path'),
+                change: joi
+                    .choice({ added: 'Added', removed: 'Removed', changed: 'Changed' })
+                    .required()
+                    .label('Change')
+            })
+        ),
+        validate: {
+            params: idParams,
+            query: joi.object({
+                from: snapshot.label('Snapshot before'),
+                to: snapshot.label('Snapshot after')
+            })
+        },
+        async handler({ params: { id }, query: { from, to }, signal }) {
+            const row = await repositories.get(id);
+            const [before, after] = [await snapshots.get(row, from), await snapshots.get(row, to)];
+            return [...(await snapshots.diff(row, before, after, signal))];
         }
     });
 }
@@ -218,7 +274,7 @@ function registerContent(ctx: Ctx, services: Services): void {
             })
         },
         async handler({ params: place, query: { path, archive } }) {
-            const { row, snapshot } = await find(services, place);
+            const { row, snapshot } = await findSnapshot(services, place);
             const parent = path.slice(0, path.lastIndexOf('/')) || '/';
             const entry = (await services.snapshots.files(row, snapshot, parent)).find(
                 (each) => each.path === path
@@ -253,79 +309,6 @@ function registerContent(ctx: Ctx, services: Services): void {
                 },
                 close: () => ended.abort()
             };
-        }
-    });
-}
-
-function registerRestore(ctx: Ctx, services: Services): void {
-    const { restores } = services;
-    ctx.route({
-        method: 'POST',
-        path: `${base}/{sid}/restore`,
-        id: 'restore',
-        access: 'restore',
-        stepUp: true,
-        summary: 'Restore parts of a snapshot to a new or empty folder',
-        description:
-            '`/a/b` comes as `folder/a/b`. The panel’s own state becomes a data folder by `portico data restore`, with the path that the result names. A task; its result is `items` with `ok`, `path` and `message`.',
-        answers: 'task',
-        returns: joi.any(),
-        audit: { action: 'restore', resource: 'snapshot' },
-        validate: {
-            params,
-            payload: joi.object({
-                items: joi
-                    .array()
-                    .items(
-                        joi.object({
-                            path: inside,
-                            plugin: joi.string().max(40).label('Plugin'),
-                            item: joi.string().max(200).label('Item'),
-                            panel: joi.boolean().valid(true).label('The panel')
-                        })
-                    )
-                    .min(1)
-                    .max(100)
-                    .required()
-                    .label('What')
-                    .description('Each with a path, a plugin (and one item of it), or panel'),
-                folder: joi
-                    .string()
-                    .pattern(/^\/[^\0]*$/)
-                    .max(4_000)
-                    .required()
-                    .label('Folder')
-                    .description('New or empty')
-            })
-        },
-        async handler({ params: place, payload: { items, folder }, actor }) {
-            const isPlain = items.every(
-                ({ path, plugin, item, panel }) =>
-                    [path, plugin, panel].filter((each) => each !== undefined).length === 1 &&
-                    (item === undefined || plugin !== undefined)
-            );
-            if (!isPlain) {
-                throw errors.invalid([
-                    {
-                        path: 'items',
-                        message: 'items have each a path, a plugin (and one item of it), or panel'
-                    }
-                ]);
-            }
-            const { row, snapshot } = await find(services, place);
-            await restores.check(folder, row);
-            const options = { kind: 'restore', title: `Restore to ${folder}`, access: 'restore', actor };
-            return reply.accepted(
-                await ctx.task(options, async ({ signal }) => {
-                    const restored = await restores.run(row, snapshot, items, folder, signal);
-                    const bad = restored.filter(({ ok }) => !ok);
-                    if (bad.length > 0) {
-                        const message = bad.map((part) => `${part.path}: ${part.message}`).join('; ');
-                        throw pluginErrors.RESTORE_INCOMPLETE({ message });
-                    }
-                    return { items: restored };
-                })
-            );
         }
     });
 }

@@ -10,7 +10,7 @@ export const runSchema = joi.object({
     id: joi.number().integer().required().label('Number'),
     planId: joi.number().integer().required().label('Plan'),
     trigger: joi
-        .choice({ manual: 'By hand', schedule: 'By the clock', missed: 'Made up for' })
+        .choice({ manual: 'By hand', schedule: 'By the clock', missed: 'Made up for', retry: 'Tried again' })
         .required()
         .label('Started by'),
     state: joi
@@ -27,6 +27,7 @@ export const runSchema = joi.object({
         .label('State')
         .meta({ ui: { column: 1 } }),
     dryRun: joi.boolean().required().label('Only a try'),
+    attempt: joi.number().integer().required().label('Try'),
     startedAt: joi.string().required().label('Started'),
     finishedAt: joi.string().allow(null).required().label('Ended'),
     snapshotId: joi.string().allow(null).required().label('Snapshot'),
@@ -43,6 +44,7 @@ export function runView(run: RunRow) {
         trigger,
         state,
         dryRun: Boolean(dryRun),
+        attempt: run.attempt,
         startedAt: new Date(startedAt).toISOString(),
         finishedAt: timeOf(finishedAt),
         snapshotId,

@@ -1,82 +1,107 @@
-/** Runs of plans: from the sources to a snapshot, and the record of how that went. */
-import { type Actor, errors } from '@portico/sdk';
+/** Runs of plans: queued, executed as tasks, recorded, and tried again when they fail. */
+import { type Actor, errors, KeyedMutex } from '@portico/sdk';
 
 import { PlanEntity, RunEntity, type RunRow, type RunState, type Trigger } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
-import type { Plan } from '../plans/plans.ts';
+import type { Plan, Plans } from '../plans/plans.ts';
 import { findRuns } from '../queries.ts';
-import type { Repositories } from '../repositories/repositories.ts';
-import { partialCode, type Restic } from '../restic/restic.ts';
-import type { Ctx } from '../settings.ts';
-import type { Snapshots } from '../snapshots/snapshots.ts';
-import { forgetOld } from './keep.ts';
-import { noteName, type SourceResult, type Sources, type StagedSource, stageOf } from './sources.ts';
+import { statusOf } from '../repositories/repositories.ts';
+import type { Scratch } from '../scratch.ts';
+import { type Ended, Execution, type RunServices } from './execution.ts';
+import { tellEnd } from './notices.ts';
+import { RunLog } from './run-log.ts';
 
-/** What a run needs. */
-export interface RunsOptions {
-    readonly ctx: Ctx;
-    readonly restic: Restic;
-    readonly repositories: Repositories;
-    readonly sources: Sources;
-    readonly snapshots: Snapshots;
+/** What starts a run. */
+export interface RunStart {
+    readonly trigger: Trigger;
+    readonly dryRun?: boolean;
+    readonly attempt?: number;
+    readonly actor?: Actor | undefined;
 }
 
-interface Ended {
-    readonly state: RunState;
-    readonly message: string | null;
-    readonly snapshotId: string | null;
-    readonly sources: readonly SourceResult[];
+interface Active {
+    readonly controller: AbortController;
+    readonly log: RunLog;
+    readonly ended: Promise<void>;
+    readonly end: () => void;
 }
+
+const dayMs = 24 * 60 * 60_000;
+/** The longest wait before another try. */
+const longestBackoffMs = dayMs;
+const unlockSeconds = 60;
 
 /** All runs. */
 export class Runs {
-    readonly #options: RunsOptions;
-    readonly #active = new Map<number, AbortController>();
+    readonly #services: RunServices;
+    readonly #scratch: Scratch;
+    readonly #findPlan: (id: number) => Promise<Plan>;
+    readonly #active = new Map<number, Active>();
+    readonly #retries = new Map<number, NodeJS.Timeout>();
+    readonly #starts = new KeyedMutex();
     readonly #waiting: (() => void)[] = [];
     #running = 0;
 
-    constructor(options: RunsOptions) {
-        this.#options = options;
+    /** @param findPlan - the plan as it is now */
+    constructor(services: RunServices, scratch: Scratch, findPlan: (id: number) => Promise<Plan>) {
+        this.#services = services;
+        this.#scratch = scratch;
+        this.#findPlan = findPlan;
     }
 
     /** Starts a run as a task. Resolves when it is recorded. @throws IN_USE 40901 while the plan runs already */
-    async start(plan: Plan, trigger: Trigger, dryRun = false, actor?: Actor): Promise<RunRow> {
-        const { ctx } = this.#options;
+    start(plan: Plan, start: RunStart): Promise<RunRow> {
+        return this.#starts.run(String(plan.id), () => this.#start(plan, start));
+    }
+
+    async #start(plan: Plan, { trigger, dryRun = false, attempt = 1, actor }: RunStart): Promise<RunRow> {
+        const { ctx } = this.#services;
         const busy = await ctx.db.read((em) =>
             findRuns(em, { planId: plan.id, state: { $in: ['queued', 'running'] } }, 1)
         );
         if (busy.length > 0) {
             throw errors.inUse(`run ${busy[0]?.id}`);
         }
+        this.#cancelRetry(plan.id);
         const id = await ctx.db.write((em) =>
             em.insert(RunEntity, {
                 planId: plan.id,
                 trigger,
                 state: 'queued',
                 dryRun,
+                attempt,
                 startedAt: Date.now(),
                 finishedAt: null,
                 snapshotId: null,
                 message: null,
-                sources: '[]'
+                sources: '[]',
+                log: '[]'
             })
         );
-        const controller = new AbortController();
-        this.#active.set(id, controller);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const active: Active = {
+            controller: new AbortController(),
+            log: new RunLog(),
+            ended: promise,
+            end: resolve
+        };
+        this.#active.set(id, active);
         const options = { kind: 'run', title: `Backup: ${plan.name}`, access: 'run', key: `plan-${plan.id}` };
         try {
             await ctx.task({ ...options, ...(actor === undefined ? {} : { actor }) }, async (task) => {
-                const signal = AbortSignal.any([task.signal, controller.signal]);
-                const ended = await this.#execute(plan, id, dryRun, signal, (part, text) =>
-                    task.progress(part, text)
-                );
+                const signal = AbortSignal.any([task.signal, active.controller.signal]);
+                const ended = await this.#execute(plan, id, active, {
+                    dryRun,
+                    signal,
+                    progress: (part, text) => task.progress(part, text)
+                });
                 if (ended.state !== 'succeeded') {
                     throw pluginErrors.RUN_FAILED({ state: ended.state, message: ended.message ?? '' });
                 }
                 return { runId: id, snapshotId: ended.snapshotId };
             });
         } catch (error) {
-            await this.#record(plan, id, dryRun, {
+            await this.#record(plan, id, active, {
                 state: 'failed',
                 message: (error as Error).message,
                 snapshotId: null,
@@ -89,26 +114,35 @@ export class Runs {
 
     /** @throws NOT_FOUND 40400 */
     async get(id: number): Promise<RunRow> {
-        const [run] = await this.#options.ctx.db.read((em) => findRuns(em, { id }));
+        const [run] = await this.#services.ctx.db.read((em) => findRuns(em, { id }));
         if (run === undefined) {
             throw errors.notFound('There is no run of that id');
         }
         return run;
     }
 
+    /** The log of a run that is not over; null for one that is. */
+    logOf(id: number): RunLog | null {
+        return this.#active.get(id)?.log ?? null;
+    }
+
+    /** Resolves when a run is over. */
+    async ended(id: number): Promise<void> {
+        await this.#active.get(id)?.ended;
+    }
+
     /** Ends a run; one that is over stays as it is. Resolves when it has ended. */
     async cancel(id: number): Promise<RunRow> {
-        await this.get(id);
-        this.#active.get(id)?.abort(new Error('The run was cancelled'));
-        while (this.#active.has(id)) {
-            await new Promise((resolve) => setTimeout(resolve, 50));
-        }
+        const { planId } = await this.get(id);
+        this.#cancelRetry(planId);
+        this.#active.get(id)?.controller.abort(new Error('The run was cancelled'));
+        await this.ended(id);
         return this.get(id);
     }
 
-    /** Marks runs that a killed panel left, and removes what they left behind. */
-    async recover(): Promise<void> {
-        const { ctx, restic, repositories, sources } = this.#options;
+    /** Marks runs that a killed panel left, removes what they left behind, and starts again what was cut off or waited for another try. */
+    async recover(plans: Plans): Promise<void> {
+        const { ctx, restic, repositories } = this.#services;
         const cut = await ctx.db.write(async (em) => {
             const runs = await findRuns(em, { state: { $in: ['queued', 'running'] } });
             for (const run of runs) {
@@ -118,13 +152,24 @@ export class Runs {
                     message: 'The panel ended while it ran'
                 });
             }
-            return runs.length;
+            return runs.map(({ planId, trigger, dryRun }) => ({ planId, trigger, dryRun }));
         });
-        await sources.remove('scratch');
-        for (const row of cut === 0 ? [] : await repositories.list()) {
-            // Removes only locks whose process is gone.
-            await restic
-                .run(await repositories.target(row), ['unlock'], { timeoutSeconds: 60 })
+        await this.#scratch.clear();
+        const all = await plans.list();
+        const touched = new Set(
+            all
+                .filter(({ id }) => cut.some(({ planId }) => planId === id))
+                .flatMap(({ repositoryId, copyTo }) => [repositoryId, ...copyTo])
+        );
+        for (const row of (await repositories.list()).filter(({ id }) => touched.has(id))) {
+            // Removes only locks whose process is gone. A repository that does not answer does not keep the plugin from its start.
+            void repositories
+                .writing(row.id, async () =>
+                    restic.run(await repositories.target(row), ['unlock'], {
+                        timeoutSeconds: unlockSeconds,
+                        signal: ctx.signal
+                    })
+                )
                 .catch((error: unknown) =>
                     ctx.log.warn('A stale lock could not be removed', {
                         repository: row.id,
@@ -132,127 +177,85 @@ export class Runs {
                     })
                 );
         }
+        for (const plan of all.filter(({ enabled }) => enabled)) {
+            const run = cut.find(({ planId }) => planId === plan.id);
+            if (
+                run !== undefined &&
+                !run.dryRun &&
+                plan.schedule?.missed !== 'skip' &&
+                run.trigger !== 'manual'
+            ) {
+                await this.start(plan, { trigger: 'missed' });
+            } else if (run === undefined) {
+                await this.#resumeRetry(plan);
+            }
+        }
     }
 
     /** Ends every run, and waits for them. */
     async close(): Promise<void> {
+        [...this.#retries.keys()].forEach((planId) => this.#cancelRetry(planId));
         await Promise.all([...this.#active.keys()].map((id) => this.cancel(id)));
     }
 
     async #execute(
         plan: Plan,
         id: number,
-        dryRun: boolean,
-        signal: AbortSignal,
-        progress: (part: number | null, text?: string) => void
+        active: Active,
+        how: Pick<ConstructorParameters<typeof Execution>[1], 'dryRun' | 'signal' | 'progress'>
     ): Promise<Ended> {
-        const { ctx, repositories, sources } = this.#options;
+        const { ctx, repositories, sources } = this.#services;
+        const { signal } = how;
         let ended: Ended;
+        let failure: unknown = null;
         try {
             await this.#enter(signal);
             try {
                 ended = await repositories.writing(plan.repositoryId, async () => {
                     signal.throwIfAborted();
                     await ctx.db.write((em) => em.nativeUpdate(RunEntity, { id }, { state: 'running' }));
-                    return this.#backUp(plan, dryRun, signal, progress);
+                    return new Execution(this.#services, { plan, log: active.log, ...how }).run();
                 });
             } finally {
                 this.#leave();
             }
         } catch (error) {
+            failure = error;
             const state = signal.aborted ? 'cancelled' : 'failed';
+            active.log.add('error', (error as Error).message);
             ended = { state, message: (error as Error).message, snapshotId: null, sources: [] };
+        }
+        if (!signal.aborted) {
+            await repositories.see(plan.repositoryId, failure);
         }
         await sources
             .clear(plan.id)
             .catch((error: unknown) =>
                 ctx.log.warn('A stage could not be removed', { error: String(error) })
             );
-        await this.#record(plan, id, dryRun, ended);
+        await this.#record(plan, id, active, ended, how.dryRun);
         return ended;
     }
 
-    async #backUp(
-        plan: Plan,
-        dryRun: boolean,
-        signal: AbortSignal,
-        progress: (part: number | null, text?: string) => void
-    ): Promise<Ended> {
-        const { ctx, restic, repositories, sources, snapshots } = this.#options;
-        const row = await repositories.get(plan.repositoryId);
-        const target = await repositories.target(row);
-        progress(null, 'Collecting the sources');
-        const staged = await sources.stage(plan, signal);
-        const ready = staged.filter(({ message }) => message === null);
-        if (ready.length === 0) {
-            return {
-                state: 'failed',
-                message: messageOf(staged),
-                snapshotId: null,
-                sources: resultsOf(staged)
-            };
-        }
-        progress(0, 'Backing up');
-        const { code, documents, said } = await restic.run(
-            target,
-            [
-                'backup',
-                ...(dryRun ? ['--dry-run'] : []),
-                '--tag=portico',
-                `--tag=plan-${plan.id}`,
-                ...plan.tags.map((tag) => `--tag=${tag}`),
-                ...plan.excludes.map((pattern) => `--exclude=${pattern}`),
-                '--',
-                `${ctx.dataDir}/${stageOf(plan.id)}/${noteName}`,
-                ...new Set(ready.flatMap(({ paths }) => paths))
-            ],
-            {
-                signal,
-                onDocument({ message_type: type, percent_done: part }) {
-                    if (type === 'status' && typeof part === 'number') {
-                        progress(Math.min(1, part));
-                    }
-                }
-            },
-            [partialCode]
-        );
-        const summary = documents.find((document) => document['message_type'] === 'summary');
-        snapshots.forget(row.id);
-        const made = String(summary?.['snapshot_id'] ?? '');
-        const snapshotId = dryRun || made === '' ? null : (await snapshots.get(row, made)).id;
-        const counts = snapshotId === null ? null : await snapshots.counts(row, snapshotId, ready, signal);
-        const complete = code === 0 && ready.length === staged.length;
-        if (complete && !dryRun) {
-            await forgetOld(restic, target, row, plan, signal);
-            snapshots.forget(row.id);
-        }
-        return {
-            state: complete ? 'succeeded' : 'incomplete',
-            message: complete
-                ? null
-                : [
-                      messageOf(staged),
-                      code === partialCode ? `Not everything could be read: ${said.trim().slice(-500)}` : null
-                  ]
-                      .filter((text) => text !== null && text !== '')
-                      .join('; '),
-            snapshotId,
-            sources: resultsOf(staged, counts)
-        };
-    }
-
-    async #record(plan: Plan, id: number, dryRun: boolean, ended: Ended): Promise<void> {
-        const { ctx } = this.#options;
+    async #record(plan: Plan, id: number, active: Active, ended: Ended, dryRun = false): Promise<void> {
+        const { ctx } = this.#services;
         const { state, message, snapshotId } = ended;
+        active.log.add(state === 'succeeded' ? 'info' : 'warning', `The run ${state}`);
+        active.log.end();
         const now = Date.now();
-        await ctx.db.write(async (em) => {
+        const before = await ctx.db.write(async (em) => {
+            const [last] = await findRuns(em, { planId: plan.id, id: { $lt: id }, dryRun: false }, 1);
             await em.nativeUpdate(
                 RunEntity,
                 { id },
-                { state, message, snapshotId, finishedAt: now, sources: JSON.stringify(ended.sources) }
+                {
+                    ...{ state, message, snapshotId, finishedAt: now },
+                    sources: JSON.stringify(ended.sources),
+                    log: JSON.stringify(active.log.lines())
+                }
             );
             if (state === 'succeeded' && !dryRun) {
-                await em.nativeUpdate(PlanEntity, { id: plan.id }, { lastSuccessAt: now });
+                await em.nativeUpdate(PlanEntity, { id: plan.id }, { lastSuccessAt: now, overdueAt: null });
             }
             const [oldest] = await em.execute<{ id: number }[]>(
                 'select id from runs order by id desc limit 1 offset ?',
@@ -261,37 +264,72 @@ export class Runs {
             if (oldest !== undefined) {
                 await em.nativeDelete(RunEntity, { id: { $lte: oldest.id } });
             }
+            return last?.state ?? null;
         });
         this.#active.delete(id);
-        const isBad = ['failed', 'incomplete'].includes(state);
-        if (plan.notifyOn === 'always' || (plan.notifyOn === 'failure' && isBad)) {
-            await ctx
-                .notify({
-                    event:
-                        state === 'succeeded'
-                            ? 'run-succeeded'
-                            : state === 'incomplete'
-                              ? 'run-incomplete'
-                              : 'run-failed',
-                    severity: state === 'succeeded' ? 'info' : 'error',
-                    title: `The backup ${plan.name} ${state === 'succeeded' ? 'succeeded' : `is ${state}`}`,
-                    ...(message === null ? {} : { text: message }),
-                    data: { planId: plan.id, runId: id }
-                })
+        active.end();
+        if (!dryRun && !ctx.signal.aborted) {
+            await tellEnd(ctx, plan, { id, state, message }, before);
+            await this.#after(plan, id, state);
+        }
+    }
+
+    /** Plans another try of a run that failed, and reads the sizes of the repository once a day. */
+    async #after(plan: Plan, id: number, state: RunState): Promise<void> {
+        const { ctx, repositories, snapshots } = this.#services;
+        const run = await this.get(id);
+        if (state === 'failed' && run.attempt <= plan.retries && plan.enabled) {
+            this.#planRetry(plan, run, backoffOf(plan, run.attempt));
+        }
+        const row = await repositories.get(plan.repositoryId);
+        if (state === 'succeeded' && (statusOf(row).readAt ?? 0) < Date.now() - dayMs) {
+            await repositories.see(row.id, null, { readAt: Date.now() });
+            void snapshots
+                .refresh(row, ctx.signal)
                 .catch((error: unknown) =>
-                    ctx.log.warn('A notification could not be sent', { error: String(error) })
+                    ctx.log.debug('The sizes of a repository could not be read', { error: String(error) })
                 );
         }
     }
 
+    async #resumeRetry(plan: Plan): Promise<void> {
+        const [last] = await this.#services.ctx.db.read((em) =>
+            findRuns(em, { planId: plan.id, dryRun: false }, 1)
+        );
+        if (last?.state === 'failed' && last.attempt <= plan.retries && last.finishedAt !== null) {
+            const left = last.finishedAt + backoffOf(plan, last.attempt) - Date.now();
+            this.#planRetry(plan, last, Math.max(0, left));
+        }
+    }
+
+    #planRetry(plan: Plan, { attempt }: Pick<RunRow, 'attempt'>, delayMs: number): void {
+        const { ctx } = this.#services;
+        this.#cancelRetry(plan.id);
+        const timer = setTimeout(() => {
+            this.#retries.delete(plan.id);
+            this.#findPlan(plan.id)
+                .then((found) => this.start(found, { trigger: 'retry', attempt: attempt + 1 }))
+                .catch((error: unknown) =>
+                    ctx.log.debug('A run was not tried again', { plan: plan.id, error: String(error) })
+                );
+        }, delayMs);
+        this.#retries.set(plan.id, timer);
+    }
+
+    #cancelRetry(planId: number): void {
+        clearTimeout(this.#retries.get(planId));
+        this.#retries.delete(planId);
+    }
+
     /** Waits for a place among `concurrentRuns`. */
     async #enter(signal: AbortSignal): Promise<void> {
-        while (this.#running >= this.#options.ctx.settings.concurrentRuns) {
-            signal.throwIfAborted();
+        signal.throwIfAborted();
+        while (this.#running >= this.#services.ctx.settings.concurrentRuns) {
             await new Promise<void>((resolve) => {
                 this.#waiting.push(resolve);
                 signal.addEventListener('abort', () => resolve(), { once: true });
             });
+            signal.throwIfAborted();
         }
         this.#running += 1;
     }
@@ -302,22 +340,6 @@ export class Runs {
     }
 }
 
-function messageOf(staged: readonly StagedSource[]): string {
-    return staged
-        .map(({ message }) => message)
-        .filter((message) => message !== null)
-        .join('; ');
-}
-
-function resultsOf(
-    staged: readonly StagedSource[],
-    counts: ReadonlyMap<StagedSource, { readonly files: number; readonly bytes: number }> | null = null
-): readonly SourceResult[] {
-    return staged.map((each) => ({
-        source: each.source,
-        state: each.message === null ? 'succeeded' : 'failed',
-        message: each.message,
-        files: counts?.get(each)?.files ?? 0,
-        bytes: counts?.get(each)?.bytes ?? 0
-    }));
+function backoffOf({ backoffSeconds }: Plan, attempt: number): number {
+    return Math.min(longestBackoffMs, backoffSeconds * 1_000 * 2 ** (attempt - 1));
 }

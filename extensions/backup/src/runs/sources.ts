@@ -3,6 +3,7 @@ import type { BackupEntry, BackupItem } from '@portico/sdk';
 
 import type { Source } from '../plans/input.ts';
 import type { Plan } from '../plans/plans.ts';
+import type { Scratch } from '../scratch.ts';
 import type { Ctx } from '../settings.ts';
 
 /** How one source of a run went. */
@@ -12,6 +13,8 @@ export interface SourceResult {
     readonly message: string | null;
     readonly files: number;
     readonly bytes: number;
+    /** Bytes that are new in the repository because of it. */
+    readonly addedBytes: number;
 }
 
 /** A source that lies ready. */
@@ -22,6 +25,8 @@ export interface StagedSource {
     /** Absolute paths that hold it. */
     readonly paths: readonly string[];
     readonly items: readonly BackupItem[];
+    /** Of the plugin that gave it. */
+    readonly version?: string | undefined;
 }
 
 /** What a plugin could give. */
@@ -37,15 +42,17 @@ export const noteName = 'portico-backup.json';
 /** What the panel itself answers as. */
 export const panelName = 'panel';
 
-/** The folder in which the sources of a plan are staged, relative to the plugin's own. */
-export const stageOf = (planId: number): string => `scratch/plan-${planId}`;
+/** The folder in the scratch folder in which the sources of a plan are staged. */
+const stageOf = (planId: number): string => `plan-${planId}`;
 
 /** Stages what plans name. */
 export class Sources {
     readonly #ctx: Ctx;
+    readonly #scratch: Scratch;
 
-    constructor(ctx: Ctx) {
+    constructor(ctx: Ctx, scratch: Scratch) {
         this.#ctx = ctx;
+        this.#scratch = scratch;
     }
 
     /** What panel and plugins could give now. */
@@ -62,42 +69,56 @@ export class Sources {
         return offers;
     }
 
-    /** Empties the stage of a plan, and brings every source there. A source that fails does not keep the others. */
+    /** The note that says what is where in the snapshot of a plan. Absolute. */
+    notePath(planId: number): string {
+        return `${this.#scratch.folder}/${stageOf(planId)}/${noteName}`;
+    }
+
+    async noteBytes(planId: number): Promise<number> {
+        return (await this.#scratch.files.stat(`${stageOf(planId)}/${noteName}`)).size;
+    }
+
+    /**
+     * Empties the stage of a plan, and brings every source there. A source that fails does not keep the others.
+     *
+     * @throws STORAGE_FULL 50700 when what panel and plugins would give does not fit
+     */
     async stage(plan: Plan, signal: AbortSignal): Promise<readonly StagedSource[]> {
-        await this.clear(plan.id);
-        const own = this.#ctx.files(this.#ctx.dataDir);
+        const stage = await this.#scratch.make(stageOf(plan.id));
+        await this.#scratch.requireRoom(await this.#expected(plan));
         const staged: StagedSource[] = [];
         for (const [index, source] of plan.sources.entries()) {
             signal.throwIfAborted();
-            const folder = `${stageOf(plan.id)}/${index}`;
-            await own.createFolder(folder, { mode: 0o700, parents: true });
-            staged.push(
-                source.type === 'folder'
-                    ? await this.#folder(source)
-                    : await this.#collected(source, `${this.#ctx.dataDir}/${folder}`, signal)
-            );
+            if (source.type === 'folder') {
+                staged.push(await this.#folder(source));
+            } else {
+                await this.#scratch.files.createFolder(`${stageOf(plan.id)}/${index}`, { mode: 0o700 });
+                staged.push(await this.#collected(source, `${stage}/${index}`, signal));
+            }
         }
-        const file = await own.open(`${stageOf(plan.id)}/${noteName}`, 'wx', 0o600);
+        await using file = await this.#scratch.files.open(`${stageOf(plan.id)}/${noteName}`, 'wx', 0o600);
         await file.writeFile(`${JSON.stringify(noteOf(plan, staged), null, 4)}\n`);
-        await file.close();
         return staged;
     }
 
     /** Removes what is staged for a plan. */
-    async clear(planId: number): Promise<void> {
-        await this.remove(stageOf(planId));
+    clear(planId: number): Promise<void> {
+        return this.#scratch.remove(stageOf(planId));
     }
 
-    /** Removes a folder below the plugin's own, if it is there. */
-    async remove(path: string): Promise<void> {
-        await this.#ctx
-            .files(this.#ctx.dataDir)
-            .remove(path, { recursive: true })
-            .catch((error: unknown) => {
-                if ((error as { reason?: unknown }).reason !== 'NOT_FOUND') {
-                    throw error;
-                }
-            });
+    /** Bytes that the panel and plugins say they would give. */
+    async #expected({ sources }: Plan): Promise<number> {
+        const collected = sources.filter(({ type }) => type !== 'folder');
+        if (collected.length === 0) {
+            return 0;
+        }
+        const offers = await this.list();
+        const items = collected.flatMap(({ type, plugin, items: only }) =>
+            (
+                offers.find((offer) => offer.plugin === (type === 'panel' ? panelName : plugin))?.items ?? []
+            ).filter(({ name }) => only?.includes(name) ?? true)
+        );
+        return items.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
     }
 
     async #folder(source: Source): Promise<StagedSource> {
@@ -123,8 +144,17 @@ export class Sources {
                 return { source, message: outcome.message, paths: [], items: [] };
             }
             const items = outcome.result ?? [];
+            const lacking = source.items?.filter((name) => !items.some((item) => item.name === name)) ?? [];
+            if (lacking.length > 0) {
+                return {
+                    source,
+                    message: `${plugin} did not give ${lacking.join(', ')}`,
+                    paths: [],
+                    items: []
+                };
+            }
             const elsewhere = items.map(({ path }) => path).filter((path) => !path.startsWith(`${folder}/`));
-            return { source, message: null, paths: [folder, ...elsewhere], items };
+            return { source, message: null, paths: [folder, ...elsewhere], items, version: outcome.version };
         }
         return { source, message: `The plugin ${plugin} gives nothing to backups`, paths: [], items: [] };
     }
@@ -139,6 +169,7 @@ export interface SnapshotNote {
         readonly source: Source;
         readonly paths: readonly string[];
         readonly items: readonly BackupItem[];
+        readonly version?: string | undefined;
     }[];
 }
 
@@ -149,6 +180,6 @@ function noteOf({ id, name }: Plan, staged: readonly StagedSource[]): SnapshotNo
         at: new Date().toISOString(),
         sources: staged
             .filter(({ message }) => message === null)
-            .map(({ source, paths, items }) => ({ source, paths, items }))
+            .map(({ source, paths, items, version }) => ({ source, paths, items, version }))
     };
 }

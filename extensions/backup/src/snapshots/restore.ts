@@ -1,11 +1,17 @@
-/** Restores parts of a snapshot to a new or empty folder. */
-import { errors } from '@portico/sdk';
+/** Restores parts of a snapshot: to a new or empty folder, in place, or by the plugin that gave them. */
+import { randomBytes } from 'node:crypto';
+
+import { errors, isFailure } from '@portico/sdk';
 
 import type { RepositoryRow } from '../entities.ts';
-import { checkPlace, type Repositories } from '../repositories/repositories.ts';
+import { checkPlace } from '../repositories/input.ts';
+import { connectionIn, type Repositories } from '../repositories/repositories.ts';
 import type { Restic } from '../restic/restic.ts';
-import { panelName } from '../runs/sources.ts';
+import { escapePattern } from '../runs/excludes.ts';
+import { panelName, type SnapshotNote } from '../runs/sources.ts';
+import type { Scratch } from '../scratch.ts';
 import type { Ctx } from '../settings.ts';
+import type { Conflict, InPlace } from './in-place.ts';
 import type { Snapshot, Snapshots } from './snapshots.ts';
 
 /** What is restored: a path, one item of a plugin, or the panel's own state. */
@@ -16,105 +22,245 @@ export interface RestoreItem {
     readonly panel?: boolean | undefined;
 }
 
+/** Where it goes, and how. */
+export interface RestoreInput {
+    readonly items: readonly RestoreItem[];
+    /** Absolute; null: in place. */
+    readonly folder: string | null;
+    readonly conflict: Conflict;
+    readonly dryRun: boolean;
+}
+
 /** How the restore of one item went. */
 export interface RestoredPart {
     readonly item: RestoreItem;
     readonly ok: boolean;
-    /** Where it lies now. */
-    readonly path: string;
+    readonly files: number;
+    /** Where it lies now; null when a plugin took it. */
+    readonly path: string | null;
     readonly message: string | null;
+}
+
+type Note = SnapshotNote | null;
+const absent = 'It is not in this snapshot';
+
+/** What restores need. */
+export interface RestoreServices {
+    readonly ctx: Ctx;
+    readonly restic: Restic;
+    readonly repositories: Repositories;
+    readonly snapshots: Snapshots;
+    readonly scratch: Scratch;
+    readonly inPlace: InPlace;
 }
 
 /** Restores. */
 export class Restores {
-    readonly #ctx: Ctx;
-    readonly #restic: Restic;
-    readonly #repositories: Repositories;
-    readonly #snapshots: Snapshots;
+    readonly #services: RestoreServices;
 
-    constructor(ctx: Ctx, restic: Restic, repositories: Repositories, snapshots: Snapshots) {
-        this.#ctx = ctx;
-        this.#restic = restic;
-        this.#repositories = repositories;
-        this.#snapshots = snapshots;
+    constructor(services: RestoreServices) {
+        this.#services = services;
     }
 
-    /** @throws VALIDATION_FAILED 40001 unless the folder is new or empty, and may be written to */
-    async check(folder: string, row: RepositoryRow): Promise<void> {
-        checkPlace(folder, 'folder');
-        const refuse = (message: string): Error => errors.invalid([{ path: 'folder', message }]);
-        if (`${folder}/`.startsWith(`${row.path}/`) || `${row.path}/`.startsWith(`${folder}/`)) {
-            throw refuse('folder must not be the repository, or hold it');
+    /** @throws VALIDATION_FAILED 40001 unless every item can go where it is to go */
+    async check({ items, folder, dryRun }: RestoreInput, row: RepositoryRow): Promise<void> {
+        const { type, path: place = '' } = connectionIn(row);
+        const isPlain = items.every(
+            ({ path, plugin, item, panel }) =>
+                [path, plugin, panel].filter((each) => each !== undefined).length === 1 &&
+                (item === undefined || plugin !== undefined)
+        );
+        if (!isPlain) {
+            throw invalid('items', 'items have each a path, a plugin (and one item of it), or panel');
         }
-        const root = this.#ctx.files('/');
+        if (folder !== null) {
+            checkPlace(folder, 'folder');
+            if (
+                type === 'local' &&
+                (`${folder}/`.startsWith(`${place}/`) || `${place}/`.startsWith(`${folder}/`))
+            ) {
+                throw invalid('folder', 'folder must not be the repository, or hold it');
+            }
+            await this.#requireEmpty(folder, dryRun);
+            return;
+        }
+        for (const [index, { path, panel }] of items.entries()) {
+            if (panel === true) {
+                throw invalid(
+                    `items.${index}`,
+                    'The panel never replaces its own state while it runs: name a folder, then run portico data restore'
+                );
+            }
+            if (path !== undefined) {
+                checkPlace(path, `items.${index}.path`);
+                if (type === 'local' && `${path}/`.startsWith(`${place}/`)) {
+                    throw invalid(`items.${index}.path`, 'path must not be the repository');
+                }
+            }
+        }
+    }
+
+    async #requireEmpty(folder: string, dryRun: boolean): Promise<void> {
+        const root = this.#services.ctx.files('/');
         const found = await root.stat(folder.slice(1)).catch(() => null);
         if (found !== null && (found.type !== 'folder' || (await root.list(folder.slice(1))).length > 0)) {
-            throw refuse('folder must be new or empty');
+            throw invalid('folder', 'folder must be new or empty');
         }
-        if (found === null) {
+        if (found === null && !dryRun) {
             // Opens the folders above as a plugin may, so that none of the panel's own is written to.
             await root
                 .createFolder(folder.slice(1), { mode: 0o700 })
-                .catch(() => Promise.reject(refuse('folder cannot be made there')));
+                .catch(() => Promise.reject(invalid('folder', 'folder cannot be made there')));
         }
     }
 
-    /** Restores each item; one that fails does not keep the others. `/a/b` comes as `folder/a/b`. */
+    /** Restores each item; one that fails does not keep the others. In a folder, `/a/b` comes as `folder/a/b`. */
     async run(
         row: RepositoryRow,
         snapshot: Snapshot,
-        items: readonly RestoreItem[],
-        folder: string,
+        input: RestoreInput,
         signal: AbortSignal
     ): Promise<readonly RestoredPart[]> {
-        const target = await this.#repositories.target(row);
-        const note = items.some(({ path }) => path === undefined)
-            ? await this.#snapshots.note(row, snapshot, signal)
+        const { snapshots } = this.#services;
+        const note = input.items.some(({ path }) => path === undefined)
+            ? await snapshots.note(row, snapshot, signal)
             : null;
         const parts: RestoredPart[] = [];
-        for (const item of items) {
+        for (const item of input.items) {
             signal.throwIfAborted();
-            const path = item.path ?? placeOf(item, note);
-            if (path === null) {
-                parts.push({ item, ok: false, path: '', message: 'It is not in this snapshot' });
-                continue;
-            }
-            const args = ['restore', snapshot.id, `--target=${folder}`, `--include=${escaped(path)}`];
+            const places = item.path === undefined ? placesOf(item, note) : [item.path];
+            const [path = null] = places;
             try {
-                await this.#restic.run(target, args, { signal });
-                const found = await this.#ctx
-                    .files(folder)
-                    .stat(path.slice(1))
-                    .catch(() => null);
-                parts.push({
-                    item,
-                    ok: found !== null,
-                    path: `${folder}${path}`,
-                    message: found === null ? 'It is not in this snapshot' : null
-                });
+                parts.push(await this.#restore(row, snapshot, { ...input, item, places, note }, signal));
             } catch (error) {
                 signal.throwIfAborted();
-                parts.push({ item, ok: false, path: `${folder}${path}`, message: (error as Error).message });
+                const message =
+                    isFailure(error) && error.reason === 'CONFLICT'
+                        ? `${(error.data as { field?: string } | null)?.field ?? path} is there already`
+                        : (error as Error).message;
+                parts.push({ item, ok: false, files: 0, path, message });
             }
         }
         return parts;
     }
+
+    async #restore(
+        row: RepositoryRow,
+        snapshot: Snapshot,
+        {
+            item,
+            places,
+            note,
+            folder,
+            conflict,
+            dryRun
+        }: RestoreInput & {
+            readonly item: RestoreItem;
+            readonly places: readonly string[];
+            readonly note: Note;
+        },
+        signal: AbortSignal
+    ): Promise<RestoredPart> {
+        const { snapshots, scratch } = this.#services;
+        const [path] = places;
+        const found = await snapshots.below(row, snapshot, places, signal);
+        if (path === undefined || found.paths === 0) {
+            return { item, ok: false, files: 0, path: null, message: absent };
+        }
+        const { files, bytes } = found;
+        if (dryRun) {
+            const where = folder === null ? (item.path ?? null) : `${folder}${path}`;
+            return { item, ok: true, files, path: where, message: null };
+        }
+        if (folder !== null) {
+            await this.#requireRoom(folder, bytes);
+            await this.#fetch(row, snapshot, places, folder, signal);
+            return { item, ok: true, files, path: `${folder}${path}`, message: null };
+        }
+        const name = `restore-${randomBytes(6).toString('hex')}`;
+        const stage = await scratch.make(name);
+        try {
+            await scratch.requireRoom(bytes);
+            await this.#fetch(row, snapshot, places, stage, signal);
+            if (item.plugin !== undefined) {
+                return await this.#giveBack(item, note, stage, files);
+            }
+            const written = await this.#services.inPlace.place(stage, path, conflict, signal);
+            return { item, ok: true, files: written, path, message: null };
+        } finally {
+            await scratch.remove(name);
+        }
+    }
+
+    async #fetch(
+        row: RepositoryRow,
+        { id }: Snapshot,
+        places: readonly string[],
+        target: string,
+        signal: AbortSignal
+    ): Promise<void> {
+        await this.#services.restic.run(
+            await this.#services.repositories.target(row),
+            [
+                'restore',
+                id,
+                `--target=${target}`,
+                ...places.map((path) => `--include=${escapePattern(path)}`)
+            ],
+            { signal, keepNone: true }
+        );
+    }
+
+    async #requireRoom(folder: string, bytes: number): Promise<void> {
+        const { available } = await this.#services.ctx.files(folder).space();
+        if (bytes > available) {
+            throw errors.storageFull();
+        }
+    }
+
+    /** Hands items to the plugin that gave them. */
+    async #giveBack(item: RestoreItem, note: Note, stage: string, files: number): Promise<RestoredPart> {
+        const { ctx } = this.#services;
+        const found = note?.sources.find(({ source }) => source.plugin === item.plugin);
+        const items = (found?.items ?? [])
+            .filter(({ name }) => item.item === undefined || name === item.item)
+            .map((each) => ({ ...each, path: each.path.slice(1) }));
+        const payload = { folder: stage, version: found?.version ?? '', items };
+        for await (const outcome of ctx.hooks.collect('backup.restore', () => payload, {
+            only: [item.plugin ?? '']
+        })) {
+            const results = outcome.ok ? (outcome.result ?? []) : [];
+            const lacking = items.filter(
+                ({ name }) => !results.some((each) => each.item === name && each.ok)
+            );
+            const said = results.map(({ message }) => message).filter((message) => message !== undefined);
+            return {
+                item,
+                ok: outcome.ok && lacking.length === 0,
+                files,
+                path: null,
+                message: outcome.ok ? said.join('; ') || null : outcome.message
+            };
+        }
+        return {
+            item,
+            ok: false,
+            files: 0,
+            path: null,
+            message: `The plugin ${item.plugin} does not run, or takes nothing back: restore to a folder`
+        };
+    }
 }
 
-function placeOf(
-    { plugin, item, panel }: RestoreItem,
-    note: Awaited<ReturnType<Snapshots['note']>>
-): string | null {
+function placesOf({ plugin, item, panel }: RestoreItem, note: Note): readonly string[] {
     const wanted = panel === true ? panelName : plugin;
     const found = note?.sources.find(
         ({ source }) => (source.type === 'panel' ? panelName : source.plugin) === wanted
     );
-    return (
-        (item === undefined ? found?.paths[0] : found?.items.find(({ name }) => name === item)?.path) ?? null
-    );
+    const one = found?.items.find(({ name }) => name === item);
+    return item === undefined ? (found?.paths ?? []) : one === undefined ? [] : [one.path];
 }
 
-/** A path as a pattern that matches it alone. */
-function escaped(path: string): string {
-    return path.replaceAll(/[\\*?[\]]/g, '\\$&');
+function invalid(path: string, message: string): Error {
+    return errors.invalid([{ path, message }]);
 }

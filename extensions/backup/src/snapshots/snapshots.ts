@@ -1,11 +1,13 @@
 /** Snapshots as they lie in a repository. What was read once is remembered until something writes to it. */
 import { errors } from '@portico/sdk';
 
-import type { RepositoryRow } from '../entities.ts';
-import type { Repositories } from '../repositories/repositories.ts';
+import { type RepositoryRow, RunEntity } from '../entities.ts';
+import type { CheckResult, Repositories } from '../repositories/repositories.ts';
+import type { Document } from '../restic/output.ts';
 import type { Restic } from '../restic/restic.ts';
 import { pinTag } from '../runs/keep.ts';
-import { noteName, type SnapshotNote, type StagedSource } from '../runs/sources.ts';
+import { noteName, type SnapshotNote, type SourceResult, type StagedSource } from '../runs/sources.ts';
+import type { Ctx } from '../settings.ts';
 
 /** One snapshot. */
 export interface Snapshot {
@@ -28,18 +30,54 @@ export interface SnapshotEntry {
     readonly modifiedAt: string;
 }
 
+/** A path that differs between two snapshots. */
+export interface Difference {
+    readonly path: string;
+    readonly change: 'added' | 'removed' | 'changed';
+}
+
+/** What a repository holds. */
+export interface RepositoryStats {
+    readonly snapshots: number;
+    readonly logicalBytes: number;
+    readonly storedBytes: number;
+    readonly locks: RepositoryLock[];
+    readonly lastCheck: CheckResult | null;
+}
+
+/** A lock in a repository. */
+export interface RepositoryLock {
+    readonly id: string;
+    readonly at: string;
+    readonly hostname: string;
+    readonly pid: number;
+    readonly exclusive: boolean;
+}
+
+/** What the record of a run says about its snapshot. */
+export interface SnapshotRecord {
+    readonly sources: readonly SourceResult['source'][];
+    readonly bytes: number;
+}
+
 const types = { file: 'file', dir: 'folder', symlink: 'link' } as const;
 const mostFolders = 500;
 const mostFound = 1_000;
+const mostLocks = 20;
+const mostDifferences = 10_000;
+/** A route has 30 seconds. */
+const answerSeconds = 25;
 
 /** Reads snapshots. */
 export class Snapshots {
+    readonly #ctx: Ctx;
     readonly #restic: Restic;
     readonly #repositories: Repositories;
     readonly #lists = new Map<number, readonly Snapshot[]>();
     readonly #folders = new Map<string, readonly SnapshotEntry[]>();
 
-    constructor(restic: Restic, repositories: Repositories) {
+    constructor(ctx: Ctx, restic: Restic, repositories: Repositories) {
+        this.#ctx = ctx;
         this.#restic = restic;
         this.#repositories = repositories;
     }
@@ -50,11 +88,136 @@ export class Snapshots {
         if (known !== undefined) {
             return known;
         }
+        return this.#read(row, { signal, timeoutSeconds: answerSeconds });
+    }
+
+    /** Reads the list anew, and the sizes of the repository. */
+    async refresh(row: RepositoryRow, signal: AbortSignal): Promise<readonly Snapshot[]> {
+        const found = await this.#read(row, { signal });
         const target = await this.#repositories.target(row);
-        const options = signal === undefined ? {} : { signal };
-        const { documents } = await this.#restic.run(target, ['snapshots', '--no-lock'], options);
-        const found = documents.map(snapshotOf).sort((one, two) => two.time.localeCompare(one.time));
-        this.#lists.set(row.id, found);
+        const { documents } = await this.#restic.run(target, ['stats', '--no-lock', '--mode=raw-data'], {
+            signal
+        });
+        await this.#repositories.see(row.id, null, {
+            snapshots: found.length,
+            storedBytes: Number(documents[0]?.['total_size'] ?? 0)
+        });
+        return found;
+    }
+
+    async #read(
+        row: RepositoryRow,
+        options: { readonly signal?: AbortSignal | undefined; readonly timeoutSeconds?: number }
+    ): Promise<readonly Snapshot[]> {
+        try {
+            const target = await this.#repositories.target(row);
+            const { documents } = await this.#restic.run(target, ['snapshots', '--no-lock'], options);
+            const found = documents.map(snapshotOf).sort((one, two) => two.time.localeCompare(one.time));
+            this.#lists.set(row.id, found);
+            await this.#repositories.see(row.id, null, { snapshots: found.length });
+            return found;
+        } catch (error) {
+            options.signal?.throwIfAborted();
+            await this.#repositories.see(row.id, error);
+            throw error;
+        }
+    }
+
+    /** What the repository holds, and who has locked it, as it is now. */
+    async stats(row: RepositoryRow, signal: AbortSignal): Promise<RepositoryStats> {
+        const options = { signal, timeoutSeconds: answerSeconds };
+        const target = await this.#repositories.target(row);
+        const sizeOf = async (mode: string): Promise<number> => {
+            const { documents } = await this.#restic.run(
+                target,
+                ['stats', '--no-lock', `--mode=${mode}`],
+                options
+            );
+            return Number(documents[0]?.['total_size'] ?? 0);
+        };
+        const [snapshots, logicalBytes, storedBytes, locks] = await Promise.all([
+            this.#read(row, options),
+            sizeOf('restore-size'),
+            sizeOf('raw-data'),
+            this.#locks(row, signal)
+        ]);
+        await this.#repositories.see(row.id, null, { snapshots: snapshots.length, storedBytes });
+        return {
+            snapshots: snapshots.length,
+            logicalBytes,
+            storedBytes,
+            locks,
+            lastCheck: row.lastCheck === null ? null : (JSON.parse(row.lastCheck) as CheckResult)
+        };
+    }
+
+    async #locks(row: RepositoryRow, signal: AbortSignal): Promise<RepositoryLock[]> {
+        const target = await this.#repositories.target(row);
+        const ids: string[] = [];
+        await this.#restic.run(target, ['list', 'locks', '--no-lock'], {
+            signal,
+            timeoutSeconds: answerSeconds,
+            onLine: (line) => void (/^[0-9a-f]{64}$/.test(line) && ids.push(line))
+        });
+        const read = async (id: string): Promise<RepositoryLock | null> => {
+            const { documents } = await this.#restic.run(target, ['cat', 'lock', id, '--no-lock'], {
+                signal,
+                timeoutSeconds: answerSeconds,
+                isWhole: true
+            });
+            const [lock] = documents;
+            return lock === undefined
+                ? null
+                : {
+                      id,
+                      at: new Date(String(lock['time'])).toISOString(),
+                      hostname: String(lock['hostname'] ?? ''),
+                      pid: Number(lock['pid'] ?? 0),
+                      exclusive: lock['exclusive'] === true
+                  };
+        };
+        // A lock that went meanwhile is none.
+        const locks = await Promise.all(ids.slice(0, mostLocks).map((id) => read(id).catch(() => null)));
+        return locks.filter((lock) => lock !== null);
+    }
+
+    /** What plans recorded of snapshots, by their ids. */
+    async records(): Promise<ReadonlyMap<string, SnapshotRecord>> {
+        const runs = await this.#ctx.db.read((em) =>
+            em.find(RunEntity, { snapshotId: { $ne: null } }, { fields: ['snapshotId', 'sources'] })
+        );
+        return new Map(
+            runs.map(({ snapshotId, sources }) => {
+                const results = JSON.parse(sources) as readonly SourceResult[];
+                const record = {
+                    sources: results.filter(({ state }) => state === 'succeeded').map(({ source }) => source),
+                    bytes: results.reduce((sum, { bytes }) => sum + bytes, 0)
+                };
+                return [snapshotId ?? '', record];
+            })
+        );
+    }
+
+    /** What differs between two snapshots, at most 10,000 paths. */
+    async diff(
+        row: RepositoryRow,
+        from: Snapshot,
+        to: Snapshot,
+        signal: AbortSignal
+    ): Promise<readonly Difference[]> {
+        const found: Difference[] = [];
+        await this.#restic.run(await this.#repositories.target(row), ['diff', '--no-lock', from.id, to.id], {
+            signal,
+            timeoutSeconds: answerSeconds,
+            keepNone: true,
+            onDocument({ message_type: type, path, modifier }) {
+                if (type === 'change' && found.length < mostDifferences) {
+                    const sign = String(modifier);
+                    const change = sign === '+' ? 'added' : sign === '-' ? 'removed' : 'changed';
+                    found.push({ path: String(path), change });
+                }
+            }
+        });
         return found;
     }
 
@@ -75,7 +238,9 @@ export class Snapshots {
             return known;
         }
         const target = await this.#repositories.target(row);
-        const { documents } = await this.#restic.run(target, ['ls', '--no-lock', id, path]);
+        const { documents } = await this.#restic.run(target, ['ls', '--no-lock', id, path], {
+            timeoutSeconds: answerSeconds
+        });
         const found = documents.filter((document) => document['struct_type'] === 'node').map(entryOf);
         if (path !== '/' && found.length === 0) {
             throw errors.notFound('There is nothing at that path in the snapshot');
@@ -91,15 +256,13 @@ export class Snapshots {
     /** Files whose name fits a pattern, at most 1,000. */
     async search(row: RepositoryRow, { id }: Snapshot, pattern: string): Promise<readonly SnapshotEntry[]> {
         const target = await this.#repositories.target(row);
-        const { documents } = await this.#restic.run(target, [
-            'find',
-            '--no-lock',
-            `--snapshot=${id}`,
-            '--',
-            pattern
-        ]);
+        const { documents } = await this.#restic.run(
+            target,
+            ['find', '--no-lock', `--snapshot=${id}`, '--', pattern],
+            { timeoutSeconds: answerSeconds }
+        );
         return documents
-            .flatMap(({ matches }) => (matches ?? []) as readonly Readonly<Record<string, unknown>>[])
+            .flatMap(({ matches }) => (matches ?? []) as readonly Document[])
             .slice(0, mostFound)
             .map((match) => entryOf({ ...match, name: String(match['path']).split('/').at(-1) }));
     }
@@ -122,6 +285,35 @@ export class Snapshots {
         return JSON.parse(Buffer.concat(chunks).toString('utf8')) as SnapshotNote;
     }
 
+    /** How much lies at paths of a snapshot, and below them. */
+    async below(
+        row: RepositoryRow,
+        { id }: Snapshot,
+        places: readonly string[],
+        signal: AbortSignal
+    ): Promise<{ readonly files: number; readonly bytes: number; readonly paths: number }> {
+        const found = { files: 0, bytes: 0, paths: 0 };
+        if (places.length === 0) {
+            return found;
+        }
+        const target = await this.#repositories.target(row);
+        await this.#restic.run(target, ['ls', '--no-lock', '--recursive', id, ...places], {
+            signal,
+            keepNone: true,
+            onDocument({ struct_type: kind, type, size, path: at }) {
+                if (
+                    kind === 'node' &&
+                    places.some((path) => at === path || String(at).startsWith(`${path}/`))
+                ) {
+                    found.paths += 1;
+                    found.files += type === 'file' ? 1 : 0;
+                    found.bytes += Number(size ?? 0);
+                }
+            }
+        });
+        return found;
+    }
+
     /** How many files and bytes of each source are in a snapshot. */
     async counts(
         row: RepositoryRow,
@@ -131,16 +323,21 @@ export class Snapshots {
     ): Promise<ReadonlyMap<StagedSource, { readonly files: number; readonly bytes: number }>> {
         const counts = new Map(staged.map((source) => [source, { files: 0, bytes: 0 }]));
         const target = await this.#repositories.target(row);
-        const { documents } = await this.#restic.run(target, ['ls', '--no-lock', snapshotId], { signal });
-        for (const { type, path, size } of documents) {
-            const at = String(path);
-            const owner = staged.find(({ paths }) => paths.some((each) => at.startsWith(`${each}/`)));
-            const count = owner === undefined ? undefined : counts.get(owner);
-            if (type === 'file' && count !== undefined) {
-                count.files += 1;
-                count.bytes += Number(size ?? 0);
+        await this.#restic.run(target, ['ls', '--no-lock', snapshotId], {
+            signal,
+            keepNone: true,
+            onDocument({ type, path, size }) {
+                const at = String(path);
+                const owner = staged.find(({ paths }) =>
+                    paths.some((each) => at === each || at.startsWith(`${each}/`))
+                );
+                const count = owner === undefined ? undefined : counts.get(owner);
+                if (type === 'file' && count !== undefined) {
+                    count.files += 1;
+                    count.bytes += Number(size ?? 0);
+                }
             }
-        }
+        });
         return counts;
     }
 
@@ -156,8 +353,11 @@ export class Snapshots {
         const all = [...own, ...tags, ...(pinned ? [pinTag] : [])];
         await this.#restic.run(target, ['tag', `--set=${all.join(',')}`, snapshot.id]);
         this.forget(row.id);
-        const changed = (await this.list(row)).find(({ time }) => time === snapshot.time);
-        return changed ?? snapshot;
+        const changed = (await this.list(row)).find(({ time }) => time === snapshot.time) ?? snapshot;
+        await this.#ctx.db.write((em) =>
+            em.nativeUpdate(RunEntity, { snapshotId: snapshot.id }, { snapshotId: changed.id })
+        );
+        return changed;
     }
 
     /** Removes a snapshot; its data go with the next clean-up. */
@@ -173,7 +373,7 @@ export class Snapshots {
     }
 }
 
-function snapshotOf(document: Readonly<Record<string, unknown>>): Snapshot {
+function snapshotOf(document: Document): Snapshot {
     const tags = (document['tags'] ?? []) as readonly string[];
     const [, plan] = tags.map((tag) => /^plan-(\d+)$/.exec(tag)).find((match) => match !== null) ?? [];
     return {
@@ -187,7 +387,7 @@ function snapshotOf(document: Readonly<Record<string, unknown>>): Snapshot {
     };
 }
 
-function entryOf(document: Readonly<Record<string, unknown>>): SnapshotEntry {
+function entryOf(document: Document): SnapshotEntry {
     const type = String(document['type']);
     const mode = document['mode'] ?? document['permissions'];
     return {
