@@ -1,7 +1,7 @@
 /** The health checks of the plugin. */
 import { type Health, isFailure } from '@portico/sdk';
 
-import { connectionIn, statusOf } from './repositories/repositories.ts';
+import { connectionIn, statusOf } from './repositories/stored.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 

@@ -3,7 +3,7 @@ import { joi } from '@portico/sdk';
 
 import { PlanEntity, RepositoryEntity } from './entities.ts';
 import { newPlan, type PlanInput } from './plans/input.ts';
-import { connectionIn } from './repositories/repositories.ts';
+import { connectionIn } from './repositories/stored.ts';
 import { hooksSchema, type PlanCommands } from './runs/commands.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';

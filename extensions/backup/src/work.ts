@@ -1,5 +1,5 @@
 /** Checks and drills as tasks, started by people or by the clock. */
-import { type Actor, type TaskView } from '@portico/sdk';
+import type { Actor, TaskView } from '@portico/sdk';
 
 import { type Drills, failureOf } from './drills/drills.ts';
 import type { RepositoryRow } from './entities.ts';

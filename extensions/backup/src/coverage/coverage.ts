@@ -1,10 +1,11 @@
 /** What is in a backup, and what is in none. */
-import type { RunState } from '../entities.ts';
 import type { Drills, Proof } from '../drills/drills.ts';
+import type { RunState } from '../entities.ts';
 import type { Plan, Plans } from '../plans/plans.ts';
 import { findRuns } from '../queries.ts';
-import { connectionIn, type Repositories } from '../repositories/repositories.ts';
-import { panelName, type Offer, type Sources } from '../runs/sources.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import { connectionIn } from '../repositories/stored.ts';
+import { type Offer, panelName, type Sources } from '../runs/sources.ts';
 import type { Ctx } from '../settings.ts';
 
 /** Why something is not covered. */

@@ -2,7 +2,8 @@
 import { hostname } from 'node:os';
 
 import type { Plans } from '../plans/plans.ts';
-import { connectionIn, type Repositories } from '../repositories/repositories.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import { connectionIn } from '../repositories/stored.ts';
 import { type RecoveryKit, sealKit } from './sealed-kit.ts';
 
 /** Collects what a kit holds. */

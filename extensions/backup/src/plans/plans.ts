@@ -3,11 +3,12 @@ import { errors, type Scheduled } from '@portico/sdk';
 
 import { DrillEntity, PlanEntity, type PlanRow, RunEntity, type Trigger } from '../entities.ts';
 import { checkVersion, findPlans } from '../queries.ts';
-import { connectionIn, type Repositories } from '../repositories/repositories.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import { connectionIn } from '../repositories/stored.ts';
 import type { Ctx } from '../settings.ts';
 import {
-    type CheckRule,
     checkPlan,
+    type CheckRule,
     type DrillRule,
     type Keep,
     type PlanInput,

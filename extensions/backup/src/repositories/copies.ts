@@ -1,7 +1,8 @@
 /** Copies snapshots from one repository to another. */
 import type { RepositoryRow } from '../entities.ts';
 import type { Restic } from '../restic/restic.ts';
-import type { Snapshot, Snapshots } from '../snapshots/snapshots.ts';
+import type { Snapshot } from '../snapshots/documents.ts';
+import type { Snapshots } from '../snapshots/snapshots.ts';
 import type { Repositories } from './repositories.ts';
 
 /** Copies; restic reads from one and writes to the other, and skips what is there already. */

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import type { RepositoryRow } from '../entities.ts';
 import type { Restic } from '../restic/restic.ts';
-import { type Target } from '../targets/target.ts';
+import type { Target } from '../targets/target.ts';
 import type { Repositories } from './repositories.ts';
 
 /** Changes passwords. */

@@ -1,5 +1,5 @@
 /** Repositories: made or opened, changed, checked, and forgotten without losing what is in them. */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 
 import { errors, isFailure, KeyedMutex } from '@portico/sdk';
 
@@ -8,28 +8,21 @@ import { pluginErrors } from '../errors.ts';
 import { checkVersion, findRepositories } from '../queries.ts';
 import type { Restic } from '../restic/restic.ts';
 import type { Ctx } from '../settings.ts';
-import { type Connection, placeOf, type Secrets } from '../targets/connection.ts';
+import type { Connection, Secrets } from '../targets/connection.ts';
 import type { Rclone } from '../targets/rclone.ts';
 import type { Target } from '../targets/target.ts';
 import type { Targets } from '../targets/targets.ts';
 import { checkFields, checkPlace, connectionOf, type RepositoryInput, secretsOf } from './input.ts';
-
-/** How a check ended. */
-export interface CheckResult {
-    readonly at: string;
-    readonly ok: boolean;
-    readonly message: string | null;
-}
-
-/** How a repository was seen last. */
-export interface RepositoryStatus {
-    readonly state: 'ready' | 'locked' | 'unreachable' | 'damaged';
-    readonly message: string | null;
-    readonly snapshots: number | null;
-    readonly storedBytes: number | null;
-    /** When the sizes were asked for; milliseconds since 1970. */
-    readonly readAt?: number;
-}
+import { requireEmpty, requireFolder } from './local-folder.ts';
+import {
+    type CheckResult,
+    connectionIn,
+    namesOf,
+    type RepositoryStatus,
+    stateOfFailure,
+    statusOf,
+    uniquePlace
+} from './stored.ts';
 
 /** What can be changed of a repository, as it was sent. */
 export type RepositoryChange = Readonly<Record<string, unknown>> & {
@@ -39,15 +32,6 @@ export type RepositoryChange = Readonly<Record<string, unknown>> & {
     readonly downloadKiBps?: number | null | undefined;
 };
 
-/** Which state a failure tells of. */
-const stateOf: Readonly<Record<string, RepositoryStatus['state']>> = {
-    LOCKED: 'locked',
-    PASSWORD_WRONG: 'damaged',
-    NOT_A_REPOSITORY: 'damaged',
-    TARGET_UNREACHABLE: 'unreachable',
-    TARGET_REFUSED: 'unreachable',
-    HOST_KEY: 'unreachable'
-};
 const initSeconds = 120;
 const mostRepositories = 50;
 
@@ -145,10 +129,10 @@ export class Repositories {
             });
             const isLocal = connection.type === 'local';
             if (input.mode === 'create') {
-                await (isLocal ? this.#requireEmpty(place) : this.#requireNone(target, signal));
+                await (isLocal ? requireEmpty(this.#ctx, place) : this.#requireNone(target, signal));
                 await this.#restic.run(target, ['init'], { signal, timeoutSeconds: initSeconds });
             } else {
-                await (isLocal ? this.#requireFolder(place) : null);
+                await (isLocal ? requireFolder(this.#ctx, place) : null);
                 await this.#open(target, signal);
             }
             return this.insert(input, connection, secrets);
@@ -344,10 +328,8 @@ export class Repositories {
         await this.#ctx.db.write((em) =>
             em.nativeUpdate(RepositoryEntity, { id: row.id }, { lastCheck: JSON.stringify(result) })
         );
-        await this.see(row.id, error);
-        if (isFailure(error) && error.reason === 'RESTIC_FAILED') {
-            await this.#damaged(row.id, error.message);
-        }
+        const isDamaged = isFailure(error) && error.reason === 'RESTIC_FAILED';
+        await this.see(row.id, error, {}, isDamaged ? 'damaged' : undefined);
         if (error !== null) {
             await this.#ctx.notify({
                 event: 'check-failed',
@@ -364,9 +346,9 @@ export class Repositories {
     async see(
         id: number,
         seen: unknown,
-        known: Partial<Pick<RepositoryStatus, 'snapshots' | 'storedBytes' | 'readAt'>> = {}
+        known: Partial<Pick<RepositoryStatus, 'snapshots' | 'storedBytes' | 'readAt'>> = {},
+        state = seen === null ? 'ready' : isFailure(seen) ? stateOfFailure[seen.reason] : undefined
     ): Promise<void> {
-        const state = seen === null ? 'ready' : isFailure(seen) ? stateOf[seen.reason] : undefined;
         if (state === undefined) {
             return; // it says nothing about the repository
         }
@@ -379,15 +361,6 @@ export class Repositories {
                     state,
                     message: seen === null ? null : (seen as Error).message
                 });
-            }
-        });
-    }
-
-    async #damaged(id: number, message: string): Promise<void> {
-        await this.#ctx.db.write(async (em) => {
-            const [row] = await findRepositories(em, { id });
-            if (row !== undefined) {
-                row.status = JSON.stringify({ ...statusOf(row), state: 'damaged', message });
             }
         });
     }
@@ -426,63 +399,4 @@ export class Repositories {
         }
         throw errors.conflict('path');
     }
-
-    /** The files of the panel let no plugin reach its own folders, so asking them refuses those. */
-    async #requireEmpty(path: string): Promise<void> {
-        const root = this.#ctx.files('/');
-        const refuse = (message: string): Error => errors.invalid([{ path: 'path', message }]);
-        const found = await root.stat(path.slice(1)).catch(() => null);
-        if (found === null) {
-            await root
-                .createFolder(path.slice(1), { mode: 0o700 })
-                .catch(() =>
-                    Promise.reject(
-                        refuse('path cannot be made: its folder must be there, and open to plugins')
-                    )
-                );
-        } else if (found.type !== 'folder' || (await root.list(path.slice(1))).length > 0) {
-            throw refuse('path has files in it: name an empty folder, or open what is there');
-        }
-    }
-
-    async #requireFolder(path: string): Promise<void> {
-        const found = await this.#ctx
-            .files('/')
-            .stat(path.slice(1))
-            .catch(() => null);
-        if (found?.type !== 'folder') {
-            throw pluginErrors.NOT_A_REPOSITORY();
-        }
-    }
-}
-
-/** Where a repository lies. */
-export function connectionIn({ connection, path }: RepositoryRow): Connection {
-    return connection === null ? { type: 'local', path } : (JSON.parse(connection) as Connection);
-}
-
-/** How a repository was seen last. */
-export function statusOf({ status }: RepositoryRow): RepositoryStatus {
-    return {
-        state: 'ready',
-        message: null,
-        snapshots: null,
-        storedBytes: null,
-        ...(JSON.parse(status) as Partial<RepositoryStatus>)
-    };
-}
-
-/** Its address as one text. Two remotes of rclone may differ in their options alone. */
-function uniquePlace(connection: Connection, { options }: Secrets): string {
-    const place = placeOf(connection);
-    return connection.type === 'rclone'
-        ? `${place}#${createHash('sha256').update(JSON.stringify(options)).digest('hex').slice(0, 16)}`
-        : place;
-}
-
-function namesOf({ options, ...secrets }: Secrets): readonly string[] {
-    const names = Object.entries(secrets)
-        .filter(([, value]) => value !== undefined)
-        .map(([name]) => name);
-    return [...names, ...(options === undefined ? [] : ['remote.options'])].sort();
 }

@@ -2,6 +2,7 @@
 import { errors, type Exit } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
+import { hide } from '../targets/target.ts';
 
 const meanings: readonly (readonly [RegExp, (message: string) => Error])[] = [
     [/wrong password or no key found/, () => pluginErrors.PASSWORD_WRONG()],
@@ -49,9 +50,4 @@ export function failureOf(said: string, exit: Exit, secrets: readonly string[]):
     const text = lines.join('\n');
     const [, make] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
     return make?.(message) ?? pluginErrors.RESTIC_FAILED({ message });
-}
-
-/** A text without secrets. */
-export function hide(text: string, secrets: readonly string[]): string {
-    return secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
 }

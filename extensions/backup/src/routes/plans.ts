@@ -150,7 +150,7 @@ function registerCommands(ctx: Ctx, services: Services): void {
         stepUp: true,
         summary: 'Set the commands before and after the runs of a plan',
         description:
-            'No shell. A command `before` that fails ends the run; the one `after` runs in any case, with BACKUP_STATE. What is left out is removed. They are shown to nobody.',
+            'No shell. A command `before` that fails ends the run; the one `after` runs in any case, with BACKUP_STATE. What is left out is removed. No answer shows them.',
         returns: planView,
         audit: { action: 'set-hooks', resource: 'plan' },
         validate: { params: idParams, payload: hooksSchema },

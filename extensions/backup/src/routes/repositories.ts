@@ -3,7 +3,7 @@ import { joi, reply } from '@portico/sdk';
 
 import type { RepositoryRow } from '../entities.ts';
 import { changedRepository, commonFields, newRepository } from '../repositories/input.ts';
-import { type CheckResult, connectionIn, statusOf } from '../repositories/repositories.ts';
+import { type CheckResult, connectionIn, statusOf } from '../repositories/stored.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { idParams, pageOf, paging, placeIn, versionOf } from './common.ts';

@@ -4,7 +4,7 @@ import { errors, joi, reply } from '@portico/sdk';
 import type { RepositoryRow } from '../entities.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import type { Snapshot, SnapshotRecord } from '../snapshots/snapshots.ts';
+import type { Snapshot, SnapshotRecord } from '../snapshots/documents.ts';
 import { idParams, idSchema, period } from './common.ts';
 
 /** Where snapshots are. */

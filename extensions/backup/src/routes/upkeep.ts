@@ -261,7 +261,7 @@ function registerCopy(ctx: Ctx, { repositories, copies, snapshots }: Services): 
 
     async function wantedOf(from: RepositoryRow, ids: readonly string[] | undefined) {
         return ids === undefined
-            ? await snapshots.list(from)
+            ? snapshots.list(from)
             : Promise.all(ids.map((id) => snapshots.get(from, id)));
     }
 }

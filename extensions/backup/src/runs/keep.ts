@@ -1,6 +1,6 @@
 /** Which snapshots of a plan stay: the rules of Proxmox Backup Server, where each rule counts only what the rules before it did not keep. */
 import type { Keep } from '../plans/input.ts';
-import type { Snapshot } from '../snapshots/snapshots.ts';
+import type { Snapshot } from '../snapshots/documents.ts';
 
 /** Tag of snapshots that no rule removes. */
 export const pinTag = 'portico-pinned';

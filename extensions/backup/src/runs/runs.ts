@@ -5,7 +5,7 @@ import { PlanEntity, RunEntity, type RunRow, type RunState, type Trigger } from 
 import { pluginErrors } from '../errors.ts';
 import type { Plan, Plans } from '../plans/plans.ts';
 import { findRuns } from '../queries.ts';
-import { statusOf } from '../repositories/repositories.ts';
+import { statusOf } from '../repositories/stored.ts';
 import type { Scratch } from '../scratch.ts';
 import { type Ended, Execution, type RunServices } from './execution.ts';
 import { tellEnd } from './notices.ts';

@@ -5,14 +5,16 @@ import { errors, isFailure } from '@portico/sdk';
 
 import type { RepositoryRow } from '../entities.ts';
 import { checkPlace } from '../repositories/input.ts';
-import { connectionIn, type Repositories } from '../repositories/repositories.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import { connectionIn } from '../repositories/stored.ts';
 import type { Restic } from '../restic/restic.ts';
 import { escapePattern } from '../runs/excludes.ts';
 import { panelName, type SnapshotNote } from '../runs/sources.ts';
 import type { Scratch } from '../scratch.ts';
 import type { Ctx } from '../settings.ts';
+import type { Snapshot } from './documents.ts';
 import type { Conflict, InPlace } from './in-place.ts';
-import type { Snapshot, Snapshots } from './snapshots.ts';
+import type { Snapshots } from './snapshots.ts';
 
 /** What is restored: a path, one item of a plugin, or the panel's own state. */
 export interface RestoreItem {

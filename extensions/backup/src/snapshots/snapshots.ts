@@ -2,65 +2,25 @@
 import { errors } from '@portico/sdk';
 
 import { type RepositoryRow, RunEntity } from '../entities.ts';
-import type { CheckResult, Repositories } from '../repositories/repositories.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import type { CheckResult } from '../repositories/stored.ts';
 import type { Document } from '../restic/output.ts';
 import type { Restic } from '../restic/restic.ts';
 import { pinTag } from '../runs/keep.ts';
 import { noteName, type SnapshotNote, type SourceResult, type StagedSource } from '../runs/sources.ts';
 import type { Ctx } from '../settings.ts';
+import {
+    type Difference,
+    entryOf,
+    parentOf,
+    type RepositoryLock,
+    type RepositoryStats,
+    type Snapshot,
+    type SnapshotEntry,
+    snapshotOf,
+    type SnapshotRecord
+} from './documents.ts';
 
-/** One snapshot. */
-export interface Snapshot {
-    readonly id: string;
-    readonly time: string;
-    readonly planId: number | null;
-    readonly tags: string[];
-    readonly hostname: string;
-    readonly paths: readonly string[];
-    readonly pinned: boolean;
-}
-
-/** One file or folder in a snapshot. */
-export interface SnapshotEntry {
-    readonly name: string;
-    readonly path: string;
-    readonly type: 'file' | 'folder' | 'link' | 'other';
-    readonly size: number;
-    readonly mode: number;
-    readonly modifiedAt: string;
-}
-
-/** A path that differs between two snapshots. */
-export interface Difference {
-    readonly path: string;
-    readonly change: 'added' | 'removed' | 'changed';
-}
-
-/** What a repository holds. */
-export interface RepositoryStats {
-    readonly snapshots: number;
-    readonly logicalBytes: number;
-    readonly storedBytes: number;
-    readonly locks: RepositoryLock[];
-    readonly lastCheck: CheckResult | null;
-}
-
-/** A lock in a repository. */
-export interface RepositoryLock {
-    readonly id: string;
-    readonly at: string;
-    readonly hostname: string;
-    readonly pid: number;
-    readonly exclusive: boolean;
-}
-
-/** What the record of a run says about its snapshot. */
-export interface SnapshotRecord {
-    readonly sources: readonly SourceResult['source'][];
-    readonly bytes: number;
-}
-
-const types = { file: 'file', dir: 'folder', symlink: 'link' } as const;
 const mostFolders = 500;
 const mostFound = 1_000;
 const mostLocks = 20;
@@ -371,35 +331,4 @@ export class Snapshots {
     forget(repositoryId: number): void {
         this.#lists.delete(repositoryId);
     }
-}
-
-function snapshotOf(document: Document): Snapshot {
-    const tags = (document['tags'] ?? []) as readonly string[];
-    const [, plan] = tags.map((tag) => /^plan-(\d+)$/.exec(tag)).find((match) => match !== null) ?? [];
-    return {
-        id: String(document['id']),
-        time: new Date(String(document['time'])).toISOString(),
-        planId: plan === undefined ? null : Number(plan),
-        tags: tags.filter((tag) => tag !== 'portico' && tag !== pinTag && !/^plan-\d+$/.test(tag)),
-        hostname: String(document['hostname'] ?? ''),
-        paths: (document['paths'] ?? []) as readonly string[],
-        pinned: tags.includes(pinTag)
-    };
-}
-
-function entryOf(document: Document): SnapshotEntry {
-    const type = String(document['type']);
-    const mode = document['mode'] ?? document['permissions'];
-    return {
-        name: String(document['name']),
-        path: String(document['path']),
-        type: Object.hasOwn(types, type) ? types[type as keyof typeof types] : 'other',
-        size: Number(document['size'] ?? 0),
-        mode: typeof mode === 'number' ? mode & 0o7777 : 0,
-        modifiedAt: new Date(String(document['mtime'])).toISOString()
-    };
-}
-
-function parentOf(path: string): string {
-    return path.slice(0, path.lastIndexOf('/')) || '/';
 }

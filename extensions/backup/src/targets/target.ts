@@ -262,3 +262,8 @@ function trusted(targets: readonly Target[]): string | null {
         ? null
         : [...own, ...(own.length < targets.length ? rootCertificates : [])].join('\n');
 }
+
+/** A text without secrets. */
+export function hide(text: string, secrets: readonly string[]): string {
+    return secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
+}
