@@ -65,6 +65,15 @@ export const SYSTEM_PACKAGES = [
         what: 'the PostgreSQL server of the tests, with its clients'
     },
     { command: 'restic', package: 'restic', for: 'test', what: 'the engine of the extension backup' },
+    { command: 'rclone', package: 'rclone', for: 'test', what: 'remotes of backups, and servers for them' },
+    { command: 'ssh', package: 'openssh-client', for: 'test', what: 'backups over SFTP' },
+    {
+        command: 'sshd',
+        package: 'openssh-server',
+        for: 'test',
+        unit: 'ssh.service',
+        what: 'the SFTP server of the tests'
+    },
     {
         command: 'systemd-cat',
         package: 'systemd',

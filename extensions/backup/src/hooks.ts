@@ -3,7 +3,7 @@ import { joi } from '@portico/sdk';
 
 import { PlanEntity, RepositoryEntity } from './entities.ts';
 import { newPlan, type PlanInput } from './plans/input.ts';
-import { connectionIn } from './repositories/stored.ts';
+import { connectionIn, uniquePlace } from './repositories/stored.ts';
 import { hooksSchema, type PlanCommands } from './runs/commands.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
@@ -160,7 +160,7 @@ async function removeOthers(ctx: Ctx, { plans, repositories }: Services, documen
     for (const { id, name } of await plans.list()) {
         await (names.has(name) ? null : plans.remove(id));
     }
-    const places = new Set(document.repositories.map((each) => repositories.placeOf(each)));
+    const places = new Set(document.repositories.map((each) => uniquePlace(each.connection, each.secrets)));
     for (const { id, path } of await repositories.list()) {
         const inUse = await ctx.db.read((em) => em.count(PlanEntity, { repositoryId: id }));
         if (!places.has(path) && inUse === 0) {

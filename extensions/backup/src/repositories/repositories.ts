@@ -180,7 +180,7 @@ export class Repositories {
         readonly downloadKiBps: number | null;
     }): Promise<void> {
         const { name, connection, secrets, appendOnly, uploadKiBps, downloadKiBps } = given;
-        const known = (await this.list()).find(({ path }) => path === this.placeOf(given));
+        const known = (await this.list()).find(({ path }) => path === uniquePlace(connection, secrets));
         if (known === undefined) {
             await this.insert(given, connection, secrets);
             return;
@@ -200,11 +200,6 @@ export class Repositories {
                 }
             )
         );
-    }
-
-    /** Its address as one text. */
-    placeOf({ connection, secrets }: { readonly connection: Connection; readonly secrets: Secrets }): string {
-        return uniquePlace(connection, secrets);
     }
 
     /** Whether the target answers, and whether the password opens what is there. */

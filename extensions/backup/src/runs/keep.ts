@@ -2,9 +2,6 @@
 import type { Keep } from '../plans/input.ts';
 import type { Snapshot } from '../snapshots/documents.ts';
 
-/** Tag of snapshots that no rule removes. */
-export const pinTag = 'portico-pinned';
-
 type Moment = Pick<Snapshot, 'id' | 'time' | 'pinned'>;
 
 const periods: readonly (readonly [keyof Keep, (time: string, zone: string | undefined) => string])[] = [

@@ -1,8 +1,10 @@
 /** What restic says of snapshots, in this plugin's shape. */
 import type { CheckResult } from '../repositories/stored.ts';
 import type { Document } from '../restic/output.ts';
-import { pinTag } from '../runs/keep.ts';
 import type { SourceResult } from '../runs/sources.ts';
+
+/** Tag of snapshots that no rule removes. */
+export const pinTag = 'portico-pinned';
 
 /** One snapshot. */
 export interface Snapshot {

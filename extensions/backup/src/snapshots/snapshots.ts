@@ -6,13 +6,13 @@ import type { Repositories } from '../repositories/repositories.ts';
 import type { CheckResult } from '../repositories/stored.ts';
 import type { Document } from '../restic/output.ts';
 import type { Restic } from '../restic/restic.ts';
-import { pinTag } from '../runs/keep.ts';
 import { noteName, type SnapshotNote, type SourceResult, type StagedSource } from '../runs/sources.ts';
 import type { Ctx } from '../settings.ts';
 import {
     type Difference,
     entryOf,
     parentOf,
+    pinTag,
     type RepositoryLock,
     type RepositoryStats,
     type Snapshot,
