@@ -138,6 +138,22 @@ export const ManagedEntity = defineEntity({
 /** A row of `managed`. */
 export type ManagedRow = Row<InferEntity<typeof ManagedEntity>>;
 
+/** What a server did in one minute. */
+export const MetricEntity = defineEntity({
+    name: 'DatabaseMetric',
+    tableName: 'metrics',
+    properties: {
+        id: p.integer().primary(),
+        serverId: p.integer(),
+        at: p.integer(),
+        connections: p.integer(),
+        /** Null where there is no earlier measurement to compare with. */
+        perSecond: p.float().nullable(),
+        /** 0 to 1: pages that were found in memory. */
+        cacheHits: p.float().nullable()
+    }
+});
+
 /** The entities of the plugin. */
 export const entities = [
     ServerEntity,
@@ -145,7 +161,8 @@ export const entities = [
     DumpEntity,
     UnfinishedEntity,
     CredentialEntity,
-    ManagedEntity
+    ManagedEntity,
+    MetricEntity
 ];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
@@ -181,6 +198,14 @@ export const migrations: readonly Migration[] = [
         up: [
             `create table managed (id integer primary key references servers (id) on delete cascade, release text not null, memory_bytes integer, preset text not null, options text not null,
             phase text not null)`
+        ]
+    },
+    {
+        name: '0005-metrics',
+        up: [
+            `create table metrics (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, at integer not null, connections integer not null,
+            per_second real, cache_hits real)`,
+            'create index metrics_of_server on metrics (server_id, at)'
         ]
     }
 ];

@@ -65,35 +65,65 @@ async function exported(ctx: Ctx, { servers }: Services): Promise<readonly NewSe
     );
 }
 
-/** Each database of each server that answers, as `server/database`. */
-async function databasesOf({ servers, target }: Services): Promise<readonly Item[]> {
-    const all = await Promise.all(
-        (await servers.list()).map(async ({ id, name }) => {
-            const { kind, server, admin } = await target(id);
-            const found = await admin.use(null, (session) => kind.databases.list(session));
-            return found
-                .filter(({ system }) => !system)
-                .map(({ name: database, sizeBytes }) => ({
-                    server,
-                    database,
-                    sizeBytes,
-                    name: `${name}/${database}`
-                }));
-        })
-    );
-    return all.flat();
+/** The name of an item: `server:database`. It must hold no slash and no control character; those are percent-encoded, and what separates. */
+function itemName(server: string, database: string): string {
+    const encoded = (text: string): string =>
+        text.replace(/[%:/\p{Cc}]/gu, (found) => Buffer.from(found).toString('hex').replace(/../g, '%$&'));
+    return `${encoded(server)}:${encoded(database)}`;
+}
+
+/** The database of an item of this server; null for an item of another one. */
+function databaseIn(name: string, server: string): string | null {
+    const start = itemName(server, '');
+    return name.startsWith(start)
+        ? name
+              .slice(start.length)
+              .replace(/((?:%[0-9a-f]{2})+)/g, (found) =>
+                  Buffer.from(found.replaceAll('%', ''), 'hex').toString()
+              )
+        : null;
+}
+
+/** Each database of each server. Servers that rest because an admin stopped them have none. @throws SERVER_OFFLINE 50350 */
+async function databasesOf(services: Services): Promise<readonly Item[]> {
+    const rows = await awakeServers(services);
+    return (await Promise.all(rows.map((row) => databasesOn(services, row)))).flat();
+}
+
+async function awakeServers({ servers, managed }: Services): Promise<readonly ServerRow[]> {
+    const resting = await managed.resting();
+    return (await servers.list()).filter(({ id }) => !resting.has(id));
+}
+
+async function databasesOn({ target }: Services, { id, name }: ServerRow): Promise<readonly Item[]> {
+    const { kind, server, admin } = await target(id);
+    const found = await admin.use(null, (session) => kind.databases.list(session));
+    return found
+        .filter(({ system }) => !system)
+        .map(({ name: database, sizeBytes }) => ({
+            server,
+            database,
+            sizeBytes,
+            name: itemName(name, database)
+        }));
 }
 
 /** Taps that dump databases for a backup, and bring them back as databases beside those that are there. */
 function registerBackup(ctx: Ctx, services: Services): void {
     const { dumps } = services;
-    ctx.hooks.tap('backup.list', async () =>
-        (await databasesOf(services)).map(({ name, sizeBytes }) => ({
-            name,
-            title: `Database ${name}`,
-            bytes: sizeBytes
-        }))
-    );
+    ctx.hooks.tap('backup.list', async () => {
+        // What a server has that does not answer now cannot be told.
+        const lists = await Promise.allSettled(
+            (await awakeServers(services)).map((row) => databasesOn(services, row))
+        );
+        return lists
+            .flatMap((list) => (list.status === 'fulfilled' ? list.value : []))
+            .map(({ name, server, database, sizeBytes }) => ({
+                name,
+                title: `Database ${database} of ${server.name}`,
+                bytes: sizeBytes
+            }));
+    });
     ctx.hooks.tap('backup.collect', async ({ folder, only }) => {
         const files = ctx.files(folder);
         const wanted = (await databasesOf(services)).filter(
@@ -103,7 +133,7 @@ function registerBackup(ctx: Ctx, services: Services): void {
         for (const [index, { server, database, name }] of wanted.entries()) {
             const path = `${index}.dump`;
             const bytes = await dumps.writeTo(files, path, { server, database });
-            items.push({ name, title: `Database ${name}`, path, bytes });
+            items.push({ name, title: `Database ${database} of ${server.name}`, path, bytes });
         }
         return items;
     });
@@ -126,20 +156,21 @@ async function restoreItem(
     { servers, dumps, target }: Services,
     { folder, name, path }: { readonly folder: string; readonly name: string; readonly path: string }
 ): Promise<string> {
-    const found = (await servers.list()).find((server) => name.startsWith(`${server.name}/`));
+    const found = (await servers.list()).find((server) => databaseIn(name, server.name) !== null);
     if (found === undefined) {
         throw new TypeError(`There is no server for ${name}: register it under its former name first`);
     }
-    const wanted = name.slice(found.name.length + 1);
+    const wanted = databaseIn(name, found.name) ?? '';
     const { kind, admin } = await target(found.id);
     const taken = new Set(
         (await admin.use(null, (session) => kind.databases.list(session))).map((each) => each.name)
     );
     const free = Array.from({ length: 1_000 }, (_, index) =>
-        index === 0 ? wanted : `${wanted.slice(0, 40)}_restored${index}`
+        index === 0 ? wanted : `${wanted.slice(0, 20)}_restored${index}`
     );
     const database = free.find((each) => !taken.has(each)) ?? wanted;
-    await using handle = await ctx.files(folder).open(path, 'r');
+    const inner = path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
+    await using handle = await ctx.files(folder).open(inner, 'r');
     await dumps.takeBack(found, database, readFile(handle, ctx.signal));
     return database === wanted
         ? `Restored as ${database}`

@@ -10,6 +10,7 @@ import { registerCredentialRoutes } from './routes/credentials.ts';
 import { registerDataRoutes } from './routes/data.ts';
 import { registerDatabaseRoutes } from './routes/databases.ts';
 import { registerDumpRoutes } from './routes/dumps.ts';
+import { registerLoadRoutes } from './routes/load.ts';
 import { registerManagedRoutes } from './routes/managed.ts';
 import { registerServerRoutes } from './routes/servers.ts';
 import { registerSessionRoutes } from './routes/sessions.ts';
@@ -31,6 +32,7 @@ export default definePlugin({
         const services = createServices(ctx);
         registerServerRoutes(ctx, services);
         registerManagedRoutes(ctx, services);
+        registerLoadRoutes(ctx, services);
         registerDatabaseRoutes(ctx, services);
         registerUserRoutes(ctx, services);
         registerTableRoutes(ctx, services);
@@ -53,6 +55,7 @@ export default definePlugin({
             );
             await ctx.schedule('watch', { everySeconds: watchSeconds }, async () => {
                 await watch();
+                await services.metrics.sample(await services.servers.online());
                 await services.unfinished.sweep();
             });
             await ctx.schedule('history', { everySeconds: 3_600 }, () => services.history.expire());

@@ -250,6 +250,31 @@ export interface SessionStatements {
     end(session: Session, id: string, mode: 'cancel' | 'end'): Promise<void>;
 }
 
+/** What a server does, as counters and gauges. */
+export interface Measured {
+    readonly connections: number;
+    /** Statements (MySQL) or transactions (PostgreSQL) since the server was started. */
+    readonly worked: number;
+    /** Pages that were read from memory, and pages that were read at all, since then. */
+    readonly cached: number;
+    readonly read: number;
+}
+
+/** Statements of one form that took long. */
+export interface SlowStatement {
+    readonly sql: string;
+    readonly calls: number;
+    readonly totalMs: number;
+    readonly rows: number;
+}
+
+/** How busy servers of one kind are. */
+export interface LoadStatements {
+    measure(session: Session): Promise<Measured>;
+    /** At most {@link mostSlow}, those that took longest in all first. @throws TOOL_MISSING 50302 where the server does not record it */
+    slow(session: Session): Promise<readonly SlowStatement[]>;
+}
+
 /** How statements of users run. */
 export interface ConsoleStatements {
     /** Words that a statement that reads may begin with. */
@@ -292,6 +317,7 @@ export interface Kind {
     readonly accounts: AccountStatements;
     readonly structure: StructureStatements;
     readonly sessions: SessionStatements;
+    readonly load: LoadStatements;
     readonly console: ConsoleStatements;
     /** Null where databases have none. */
     readonly extensions: {
@@ -321,5 +347,7 @@ export const controlSeconds = 30;
 export const mostKeptRows = 10_001;
 /** Bytes of JSON that any answer may have. */
 export const mostKeptBytes = 8 * 1024 * 1024;
+/** Statements that a list of slow ones has at most. */
+export const mostSlow = 100;
 /** Time that connecting and logging in may take. */
 export const connectSeconds = 8;

@@ -18,6 +18,7 @@ import { postgres } from './managed/postgres.ts';
 import { Programs } from './managed/programs.ts';
 import { ManagedRows } from './managed/rows.ts';
 import { Connections } from './servers/connections.ts';
+import { Metrics } from './servers/metrics.ts';
 import { Readers } from './servers/readers.ts';
 import { Servers } from './servers/servers.ts';
 import type { Ctx } from './settings.ts';
@@ -33,6 +34,7 @@ export interface Services {
     readonly programs: Programs;
     readonly configurations: Configurations;
     readonly readers: Readers;
+    readonly metrics: Metrics;
     readonly console: Console;
     readonly history: History;
     readonly folder: DataFolder;
@@ -81,6 +83,7 @@ export function createServices(ctx: Ctx): Services {
         programs,
         configurations: new Configurations({ managed, rows: managedRows, programs, engines, target }),
         readers,
+        metrics: new Metrics(ctx, target),
         history,
         console: new Console(connections, readers, history),
         folder,

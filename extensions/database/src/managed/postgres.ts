@@ -59,7 +59,12 @@ export const postgres: Engine = {
     releases,
     presetOptions,
     configFiles: ({ options: given }) => ({
-        'postgresql.conf': Object.entries({ ...given, timezone: 'UTC', log_timezone: 'UTC' })
+        'postgresql.conf': Object.entries({
+            ...given,
+            shared_preload_libraries: 'pg_stat_statements',
+            timezone: 'UTC',
+            log_timezone: 'UTC'
+        })
             .map(([name, value]) => `${name} = '${textOf(name, value)}'\n`)
             .join(''),
         'pg_hba.conf': [

@@ -4,6 +4,7 @@ import { accounts } from './accounts.ts';
 import { consoleStatements, sessions } from './console.ts';
 import { databases } from './databases.ts';
 import { isDenied } from './failures.ts';
+import { load } from './load.ts';
 import { quote } from './names.ts';
 import { connect } from './session.ts';
 import { structure } from './structure.ts';
@@ -20,6 +21,7 @@ export const mysql: Kind = {
     accounts,
     structure,
     sessions,
+    load,
     console: consoleStatements,
     extensions: null,
     guide({ address: { host, port, socket, tls }, database, username }) {

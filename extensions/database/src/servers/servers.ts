@@ -214,6 +214,12 @@ export class Servers {
         });
     }
 
+    /** Numbers of those that answered when they were last asked. */
+    async online(): Promise<readonly number[]> {
+        const ids = (await this.list()).map(({ id }) => id);
+        return ids.filter((id) => this.#connections.reached(id).state === 'online');
+    }
+
     /** Asks every server whether it answers, but for those that need not. */
     async watch(resting: ReadonlySet<number>): Promise<void> {
         const awake = (await this.list()).filter(({ id }) => !resting.has(id));

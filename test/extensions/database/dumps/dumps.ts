@@ -1,6 +1,7 @@
 /** Dumps, restores, files of rows, backups and the contract, with real servers and the real programs. */
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -18,6 +19,11 @@ const kinds = [
     { kind: 'mysql', lacks: noMariadb, start: startMariadb },
     { kind: 'postgresql', lacks: noPostgresql, start: startPostgresql }
 ] as const;
+/** What the one tap of a hook gave. */
+function resultOf(outcomes: readonly { readonly ok: boolean; readonly result?: unknown }[]): unknown {
+    return outcomes[0]?.ok === true ? outcomes[0].result : outcomes[0];
+}
+
 const odd = `it's "odd"; host=x`;
 
 for (const { kind, lacks, start } of kinds) {
@@ -257,6 +263,63 @@ for (const { kind, lacks, start } of kinds) {
                 { dropped: false }
             );
             await expect(instance.sql('select 1', undefined, given)).to.reject();
+        });
+
+        run('go into a backup and come back from it beside what is there', async () => {
+            const folder = mkdtempSync(join(tmpdir(), 'portico-lent-'));
+            const given = await panel.host.hooks.run('backup.list', {});
+            const listed = resultOf(given) as { name: string }[];
+            const name = `${kind} ${instance.port}:it's "odd"; host=x`;
+            expect(listed.map((each) => each.name)).to.include(name);
+            const collected = await panel.host.hooks.run('backup.collect', { folder, only: [name] });
+            const items = resultOf(collected) as { name: string; title: string; path: string }[];
+            expect(items.map((each) => each.name)).to.equal([name]);
+            expect(statSync(items[0]?.path ?? '').size).to.be.above(100);
+            const back = await panel.host.hooks.run('backup.restore', { folder, version: '1.0.0', items });
+            const [outcome] = resultOf(back) as { ok: boolean; message: string }[];
+            const restored = `${odd}_restored1`;
+            expect(outcome).to.include({
+                ok: true,
+                message: `Restored as ${restored}, because ${odd} is there`
+            });
+            const rows = 'select id, text, raw from notes order by id';
+            expect(await instance.sql(rows, restored)).to.equal(await instance.sql(rows, odd));
+            const strange = [{ name: 'gone:x', title: 'x', path: items[0]?.path ?? '' }];
+            const refused = await panel.host.hooks.run('backup.restore', {
+                folder,
+                version: '1.0.0',
+                items: strange
+            });
+            expect((resultOf(refused) as { ok: boolean }[])[0]?.ok).to.be.false();
+            expect(panel.host.hooks.failures).to.equal([]);
+            rmSync(folder, { recursive: true });
+        });
+
+        run('the server goes into an export with its password, and comes back', async () => {
+            const [document] = resultOf(
+                await panel.host.hooks.run('export.collect', { maxBytes: 1_000_000 })
+            ) as { name: string; data: unknown }[];
+            const items = [{ name: document?.name ?? '', data: document?.data }];
+            await panel.ask('DELETE', server);
+            for (const mode of ['merge', 'replace'] as const) {
+                const outcome = await panel.host.hooks.run('import.restore', {
+                    version: '1.0.0',
+                    mode,
+                    items
+                });
+                expect(resultOf(outcome)).to.equal([{ item: 'servers', ok: true }]);
+            }
+            const { data } = await panel.ask('GET', '/servers');
+            expect(data.map((each: { name: string }) => each.name)).to.equal([`${kind} ${instance.port}`]);
+            server = `/servers/${data[0].id}`;
+            id = data[0].id as number;
+            expect((await panel.ask('POST', `${server}/test`)).data.ok).to.be.true();
+            const bad = {
+                version: '1.0.0',
+                mode: 'merge' as const,
+                items: [{ name: 'servers', data: { servers: [{ name: 1 }] } }]
+            };
+            expect((await panel.host.hooks.run('import.restore', bad))[0]?.ok).to.be.false();
         });
 
         run('show no secret to other programs of the machine, nor in the log', async () => {

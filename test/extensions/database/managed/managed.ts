@@ -186,6 +186,25 @@ describe('servers that the panel runs', { timeout: 120_000 }, () => {
                 expect(await of(option)).to.include({ source: 'set', pending: false });
                 expect((await of(later))?.pending).to.be.true();
 
+                // How busy it is, and what took long.
+                await panel.host.schedules.run('watch');
+                await panel.host.schedules.run('watch');
+                const points = (await panel.ask('GET', `${server}/metrics`)).data;
+                expect(points.length).to.be.above(0);
+                expect(points.at(-1).connections).to.be.above(0);
+                expect(points.at(-1).perSecond).to.be.above(0);
+                const past = await panel.ask('GET', `${server}/metrics?to=2001-01-01T00:00:00Z`);
+                expect(past.data).to.equal([]);
+                await write(kind === 'mysql' ? 'select sleep(1.1)' : 'select pg_sleep(0.2)');
+                const slow = await panel.ask('GET', `${server}/slow`, undefined, { as: 'operator' });
+                const found = slow.data.find(({ sql }: { sql: string }) => /select (pg_)?sleep/i.test(sql));
+                expect([found?.calls, found?.totalMs > 100, /password|identified/i.test(slow.text)]).to.equal(
+                    [1, true, false]
+                );
+                expect((await panel.ask('GET', `${server}/slow`, undefined, { as: 'viewer' })).code).to.equal(
+                    40300
+                );
+
                 // Stop, start, restart.
                 const change = async (to: string) =>
                     panel.task(await panel.ask('POST', `${server}/${to}`, {}, { as: 'operator' }));
