@@ -190,9 +190,9 @@ describe('servers that the panel runs', { timeout: 120_000 }, () => {
                 await panel.host.schedules.run('watch');
                 await panel.host.schedules.run('watch');
                 const points = (await panel.ask('GET', `${server}/metrics`)).data;
-                expect(points.length).to.be.above(0);
-                expect(points.at(-1).connections).to.be.above(0);
-                expect(points.at(-1).perSecond).to.be.above(0);
+                expect(points.length > 0).to.be.true();
+                expect(points.at(-1).connections > 0).to.be.true();
+                expect(points.at(-1).perSecond > 0).to.be.true();
                 const past = await panel.ask('GET', `${server}/metrics?to=2001-01-01T00:00:00Z`);
                 expect(past.data).to.equal([]);
                 await write(kind === 'mysql' ? 'select sleep(1.1)' : 'select pg_sleep(0.2)');
