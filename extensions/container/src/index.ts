@@ -3,9 +3,11 @@ import { definePlugin } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { registerComposeRoutes } from './routes/compose.ts';
 import { registerContainerRoutes } from './routes/containers.ts';
 import { registerEngineRoutes } from './routes/engine.ts';
 import { registerImageRoutes } from './routes/images.ts';
+import { registerStackRoutes } from './routes/stacks.ts';
 import { registerStreamRoutes } from './routes/streams.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
@@ -18,6 +20,8 @@ export default definePlugin({
     setup(ctx) {
         const services = createServices(ctx);
         registerContainerRoutes(ctx, services);
+        registerComposeRoutes(ctx, services);
+        registerStackRoutes(ctx, services);
         registerStreamRoutes(ctx, services);
         registerImageRoutes(ctx, services);
         registerEngineRoutes(ctx, services);

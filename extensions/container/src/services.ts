@@ -8,6 +8,10 @@ import { Registries } from './images/registries.ts';
 import { Exceptions } from './policy/exceptions.ts';
 import { Policy } from './policy/policy.ts';
 import type { Ctx } from './settings.ts';
+import { StackControl } from './stacks/control.ts';
+import { Planner } from './stacks/planner.ts';
+import { StackStore } from './stacks/revisions.ts';
+import { Stacks } from './stacks/stacks.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
 import { StatsFeed } from './streams/stats.ts';
@@ -21,6 +25,8 @@ export interface Services {
     readonly registries: Registries;
     readonly images: Images;
     readonly containers: Containers;
+    readonly store: StackStore;
+    readonly stacks: Stacks;
     readonly logs: Logs;
     readonly stats: StatsFeed;
     readonly events: Events;
@@ -35,6 +41,8 @@ export function createServices(ctx: Ctx): Services {
     const registries = new Registries(ctx, engine);
     const images = new Images(ctx, { engine, inventory, registries });
     const making = new Making(ctx, engine, inventory);
+    const store = new StackStore(ctx);
+    const planner = new Planner(ctx, inventory, policy);
     return {
         engine,
         inventory,
@@ -43,6 +51,17 @@ export function createServices(ctx: Ctx): Services {
         registries,
         images,
         containers: new Containers({ ctx, engine, inventory, policy, images, making }),
+        store,
+        stacks: new Stacks({
+            ctx,
+            engine,
+            inventory,
+            images,
+            making,
+            planner,
+            store,
+            control: new StackControl(engine, inventory, making)
+        }),
         logs: new Logs(engine, inventory),
         stats: new StatsFeed(engine, inventory),
         events: new Events(engine)

@@ -16,7 +16,7 @@ const settledMs = 1_000;
 const pollMs = 150;
 
 /** How a container that was started does. */
-export type Outcome = 'running' | 'healthy' | 'completed';
+export type Outcome = 'started' | 'running' | 'healthy' | 'completed';
 
 /** What a wait is for. */
 export interface WaitOptions {

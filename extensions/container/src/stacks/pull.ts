@@ -1,0 +1,49 @@
+/** Brings the images of a stack before anything of it is touched. */
+import { errors, type TaskRun } from '@portico/sdk';
+
+import type { Inventory } from '../engine/inventory.ts';
+import type { Images } from '../images/images.ts';
+import type { ServiceImage } from './planner.ts';
+
+/**
+ * The images that are to run, by service, after those that are missing came. `newer`: their names are asked anew; else an image that a
+ * revision is bound to comes by its digest.
+ *
+ * @throws REGISTRY_FAILED 50250; NOT_FOUND 40400 for an image that is gone and was in no registry
+ */
+export async function pullImages(
+    wantedImages: ReadonlyMap<string, ServiceImage>,
+    newer: boolean,
+    {
+        images,
+        inventory,
+        run
+    }: { readonly images: Images; readonly inventory: Inventory; readonly run: TaskRun }
+): Promise<ReadonlyMap<string, ServiceImage>> {
+    const found = new Map<string, ServiceImage>();
+    for (const [service, wanted] of wantedImages) {
+        run.signal.throwIfAborted();
+        if (wanted.imageId !== null && !newer) {
+            if ((await inventory.image(wanted.imageId)) === null) {
+                const repository = wanted.image.replace(/(:[^:/]*)?(@.*)?$/, '');
+                if (wanted.digest === null) {
+                    throw errors.notFound(`The image of ${service} is gone, and no registry had it`);
+                }
+                await images.pull(`${repository}@${wanted.digest}`, run);
+            }
+            found.set(service, wanted);
+            continue;
+        }
+        const { id, digest } = await images
+            .ensure(wanted.image, newer ? 'always' : 'missing', run)
+            .catch((error: unknown) => {
+                // An image that was made on this machine is in no registry.
+                if (newer && wanted.imageId !== null && wanted.digest === null) {
+                    return { id: wanted.imageId, digest: null };
+                }
+                throw error;
+            });
+        found.set(service, { image: wanted.image, imageId: id, digest });
+    }
+    return found;
+}

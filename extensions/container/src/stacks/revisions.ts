@@ -1,0 +1,155 @@
+/** Stacks and their revisions, as they are kept. */
+import { errors } from '@portico/sdk';
+
+import { RevisionEntity, type RevisionRow, StackEntity, type StackRow } from '../entities.ts';
+import type { Finding } from '../policy/judge.ts';
+import type { Ctx } from '../settings.ts';
+import type { ServiceImage, StackSource } from './planner.ts';
+
+/** A revision that is added. */
+export interface NewRevision extends StackSource {
+    readonly by: string | null;
+    readonly because: string;
+    readonly images: Readonly<Record<string, ServiceImage>>;
+    readonly exposed: readonly Finding[];
+}
+
+/** A revision as it is read. */
+export interface Revision extends NewRevision {
+    readonly revision: number;
+    readonly at: number;
+}
+
+/** Keeps stacks. */
+export class StackStore {
+    readonly #ctx: Ctx;
+
+    constructor(ctx: Ctx) {
+        this.#ctx = ctx;
+    }
+
+    async list(): Promise<readonly StackRow[]> {
+        const rows = await this.#ctx.db.read((em) => em.find(StackEntity, {}, { orderBy: { name: 'asc' } }));
+        return rows as readonly object[] as readonly StackRow[];
+    }
+
+    async find(name: string): Promise<StackRow | null> {
+        const row = await this.#ctx.db.read((em) => em.findOne(StackEntity, { name }));
+        return row as object | null as StackRow | null;
+    }
+
+    /** @throws NOT_FOUND 40400 */
+    async get(name: string): Promise<StackRow> {
+        const row = await this.find(name);
+        if (row === null) {
+            throw errors.notFound('There is no managed stack of that name');
+        }
+        return row;
+    }
+
+    /** Adds a stack before its first deploy, with the source of its first revision. @throws CONFLICT 40900 */
+    async create(
+        stack: { readonly name: string; readonly description: string; readonly owner: string | null },
+        first: NewRevision
+    ): Promise<StackRow> {
+        const now = Date.now();
+        const row = { ...stack, version: 1, revision: 0, createdAt: now, updatedAt: now };
+        const revision = await this.#rowOf(stack.name, 1, first);
+        await this.#ctx.db.write(async (em) => {
+            if ((await em.count(StackEntity, { name: stack.name })) > 0) {
+                throw errors.conflict('name');
+            }
+            await em.insert(StackEntity, row);
+            await em.insert(RevisionEntity, revision);
+        });
+        return row;
+    }
+
+    /** Makes a revision the one that runs: the next one, or the first, which `create` stored. Older ones beyond the limit go. */
+    async commit(name: string, given: NewRevision, description?: string): Promise<number> {
+        const { revisionsKept } = this.#ctx.settings;
+        const prepared = await this.#rowOf(name, 0, given);
+        return this.#ctx.db.write(async (em) => {
+            const stack = await em.findOne(StackEntity, { name });
+            if (stack === null) {
+                throw errors.notFound('The stack was removed meanwhile');
+            }
+            const revision = stack.revision + 1;
+            await em.nativeDelete(RevisionEntity, { stack: name, revision: { $gte: revision } });
+            await em.insert(RevisionEntity, { ...prepared, revision });
+            await em.nativeUpdate(
+                StackEntity,
+                { name },
+                {
+                    revision,
+                    version: stack.version + 1,
+                    updatedAt: Date.now(),
+                    ...(description === undefined ? {} : { description })
+                }
+            );
+            await em.nativeDelete(RevisionEntity, {
+                stack: name,
+                revision: { $lte: revision - revisionsKept }
+            });
+            return revision;
+        });
+    }
+
+    async remove(name: string): Promise<void> {
+        await this.#ctx.db.write(async (em) => {
+            await em.nativeDelete(RevisionEntity, { stack: name });
+            await em.nativeDelete(StackEntity, { name });
+        });
+    }
+
+    /** Newest first. */
+    async revisions(name: string): Promise<readonly Omit<Revision, 'compose' | 'env'>[]> {
+        const rows = (await this.#ctx.db.read((em) =>
+            em.find(RevisionEntity, { stack: name }, { orderBy: { revision: 'desc' } })
+        )) as readonly object[] as readonly RevisionRow[];
+        return rows.map(summaryOf);
+    }
+
+    /** A revision with its source. `revision` 0: the first one, which has never run. @throws NOT_FOUND 40400 */
+    async revision(name: string, revision: number): Promise<Revision> {
+        const row = (await this.#ctx.db.read((em) =>
+            em.findOne(RevisionEntity, { stack: name, revision: Math.max(1, revision) })
+        )) as object | null as RevisionRow | null;
+        if (row === null) {
+            throw errors.notFound(`Revision ${revision} is not kept`);
+        }
+        const source = JSON.parse(await this.#ctx.secrets.open(row.source)) as StackSource;
+        return { ...summaryOf(row), compose: source.compose, env: source.env };
+    }
+
+    async #rowOf(stack: string, revision: number, given: NewRevision): Promise<Omit<RevisionRow, 'id'>> {
+        return {
+            stack,
+            revision,
+            setAt: Date.now(),
+            setBy: given.by,
+            because: given.because,
+            source: await this.#ctx.secrets.seal(JSON.stringify({ compose: given.compose, env: given.env })),
+            images: JSON.stringify(given.images),
+            exposed: JSON.stringify(given.exposed)
+        };
+    }
+}
+
+function summaryOf({
+    revision,
+    setAt,
+    setBy,
+    because,
+    images,
+    exposed
+}: RevisionRow): Omit<Revision, 'compose' | 'env'> {
+    return {
+        revision,
+        at: setAt,
+        by: setBy,
+        because,
+        images: JSON.parse(images) as Readonly<Record<string, ServiceImage>>,
+        exposed: JSON.parse(exposed) as readonly Finding[]
+    };
+}
