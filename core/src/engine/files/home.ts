@@ -2,10 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import {
     chmodSync,
     closeSync,
-    constants,
-    fchmodSync,
     fchownSync,
-    fstatSync,
     lchownSync,
     linkSync,
     lstatSync,
@@ -25,6 +22,7 @@ import { dirname, join } from 'node:path';
 import { engineStorageName } from '../../platform/data-dir/data-dir.ts';
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { adoptStorage } from './adopt-storage.ts';
+import { makeLogsWriteOnly } from './write-only.ts';
 
 /** Who the engine runs as. */
 export interface EngineOwner {
@@ -209,12 +207,7 @@ export const prepareHome = (folders: EngineFolders): void => {
         handOver(path, owner);
     }
 
-    if (owner.switched) {
-        // The logs name the engine's secret folders, and a link in a site's folder may lead to a file that the engine has open.
-        for (const path of [folders.logFile, folders.accessLogFile]) {
-            makeWriteOnly(path, owner);
-        }
-    }
+    makeLogsWriteOnly(folders);
 
     for (const path of [folders.table, folders.certificates]) {
         makeFolder(path);
@@ -386,23 +379,6 @@ const setOwner = (
 
     if ((stats.mode & 0o7777) !== mode) {
         chmodSync(path, mode);
-    }
-};
-
-/** Makes a file that the engine can write and not read. A log that the engine rolls it to has the same mode. */
-const makeWriteOnly = (path: string, owner: EngineOwner): void => {
-    const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
-    const file = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o200);
-    try {
-        const stats = fstatSync(file);
-        if (!stats.isFile() || stats.nlink !== 1) {
-            throw new EngineUnavailable(`${path} is not a log file of the engine: remove it`);
-        }
-
-        fchownSync(file, owner.uid, owner.gid);
-        fchmodSync(file, 0o200);
-    } finally {
-        closeSync(file);
     }
 };
 

@@ -3,6 +3,7 @@ import type { Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
 import type { Behaviour } from './profile.ts';
 import { httpTransport } from './proxy.ts';
+import { withoutForged } from './request.ts';
 import { upstreamAddress } from './upstream.ts';
 
 /** Addresses come first, so that a denied client never sees a password prompt. */
@@ -56,7 +57,9 @@ export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Par
     // `X-Auth-User`: a header with an underscore anywhere does not get through.
     const strip = copyHeaders.length === 0 ? [] : [...new Set(copyHeaders), '*_*'];
     return [
-        ...(strip.length > 0 ? [{ handle: [{ handler: 'headers', request: { delete: strip } }] }] : []),
+        ...(strip.length > 0
+            ? [{ handle: [{ handler: 'headers', request: { delete: strip } }] }, ...plainConnection]
+            : []),
         {
             handle: [
                 {
@@ -70,7 +73,7 @@ export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Par
                                 'X-Forwarded-Method': ['{http.request.method}'],
                                 'X-Forwarded-Uri': ['{http.request.uri}']
                             },
-                            delete: ['Connection', 'Upgrade']
+                            delete: [...(withoutForged(null)['delete'] as string[]), 'Connection', 'Upgrade']
                         }
                     },
                     handle_response: [
@@ -103,6 +106,40 @@ export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Par
         }
     ];
 };
+
+/**
+ * `Connection` names headers that end at the next proxy: a visitor could name those that the other server set, and they would be removed
+ * again. What is left of it is the wish for another protocol.
+ */
+const plainConnection: readonly Part[] = [
+    {
+        match: [{ header: { Connection: ['*'] } }],
+        handle: [
+            {
+                handler: 'subroute',
+                routes: [
+                    {
+                        match: [
+                            {
+                                header_regexp: {
+                                    Connection: { pattern: '(?i)(?:^|,)\\s*upgrade\\s*(?:,|$)' }
+                                }
+                            }
+                        ],
+                        handle: [
+                            { handler: 'vars', portico_upgrade: 'yes' },
+                            { handler: 'headers', request: { set: { Connection: ['Upgrade'] } } }
+                        ]
+                    },
+                    {
+                        match: [{ not: [{ vars: { portico_upgrade: ['yes'] } }] }],
+                        handle: [{ handler: 'headers', request: { delete: ['Connection'] } }]
+                    }
+                ]
+            }
+        ]
+    }
+];
 
 /** `https://auth.example.com/verify?x=1` as an address to dial and what to ask it. The engine encodes the path itself, and leaves the query. */
 const authUrl = (text: string): { readonly address: string; readonly uri: string } => {

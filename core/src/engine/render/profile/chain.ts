@@ -6,6 +6,7 @@ import { addressRoutes, corsHandlers, forwardAuthRoutes, passwordRoutes, preflig
 import { contentRoutes } from './content.ts';
 import { headerOperations, responseHandler } from './headers.ts';
 import type { Behaviour, Profile } from './profile.ts';
+import { emptyPath } from './request.ts';
 
 /** One year, as the preload lists of browsers demand. */
 const hstsAge = 31_536_000;
@@ -176,17 +177,20 @@ const httpsRoutes = (behaviour: Behaviour, { settings }: CompileContext): readon
         ? []
         : [
               {
+                  match: [{ protocol: 'http', ...emptyPath }],
+                  handle: [redirectTo(`${httpsOrigin(settings.httpsPort)}/`)],
+                  terminal: true
+              },
+              {
                   match: [{ protocol: 'http', not: [{ path: ['/.well-known/acme-challenge/*'] }] }],
-                  handle: [
-                      {
-                          handler: 'static_response',
-                          status_code: 308,
-                          headers: {
-                              Location: [
-                                  `https://{http.request.host}${settings.httpsPort === 443 ? '' : `:${settings.httpsPort}`}{http.request.uri}`
-                              ]
-                          }
-                      }
-                  ]
+                  handle: [redirectTo(`${httpsOrigin(settings.httpsPort)}{http.request.uri}`)]
               }
           ];
+
+const httpsOrigin = (port: number): string => `https://{http.request.host}${port === 443 ? '' : `:${port}`}`;
+
+const redirectTo = (location: string): Part => ({
+    handler: 'static_response',
+    status_code: 308,
+    headers: { Location: [location] }
+});

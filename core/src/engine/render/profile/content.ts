@@ -4,6 +4,7 @@ import { literal } from '../placeholder.ts';
 import { headerOperations } from './headers.ts';
 import type { Behaviour } from './profile.ts';
 import { errorResponses, locationProxy, siteProxy, spread, timeoutFields } from './proxy.ts';
+import { emptyPath, withoutForged } from './request.ts';
 
 /** How requests are spread over several FastCGI servers. */
 const byWeight: LoadBalancing = { policy: 'weighted', key: null, retries: 0, tryDurationSeconds: 0 };
@@ -69,12 +70,16 @@ const redirectRoutes = ({ redirect }: Behaviour): readonly Part[] => {
     const base = literal((at < 0 ? withoutFragment : withoutFragment.slice(0, at)).replace(/\/+$/, ''));
     const query = at < 0 ? '' : literal(withoutFragment.slice(at + 1));
     const uri = '{http.request.uri}';
+    const suffix = query === '' ? '' : `?${query}`;
+    // A request for `http:.evil.test` has no path, and a URI that would go on with the name of the host.
+    const withoutPath = { match: [emptyPath], handle: [answer(`${base}/${suffix}`)], terminal: true };
     if (query === '') {
-        return [{ handle: [answer(base + uri)] }];
+        return [withoutPath, { handle: [answer(base + uri)] }];
     }
 
     // The address has a query of its own, so the query of the request is appended to it.
     return [
+        withoutPath,
         {
             match: [{ vars: { '{http.request.uri.query}': [''] } }],
             handle: [{ handler: 'rewrite', uri: '?' }, answer(`${base}${uri}?${query}`)]
@@ -89,6 +94,17 @@ const redirectRoutes = ({ redirect }: Behaviour): readonly Part[] => {
     ];
 };
 
+/** Files and folders whose name begins with a dot are not for visitors: `.env`, `.git`. `.well-known` at the root is (RFC 8615). */
+const withoutDotFiles: Part = {
+    match: [
+        {
+            path_regexp: { pattern: '/\\.' },
+            not: [{ path_regexp: { pattern: '^/\\.well-known(?:/(?:[^./][^/]*)?)*$' } }]
+        }
+    ],
+    handle: [{ handler: 'error', status_code: 404 }]
+};
+
 const staticRoutes = (behaviour: Behaviour): readonly Part[] => {
     if (behaviour.static === null) {
         return [];
@@ -101,6 +117,7 @@ const staticRoutes = (behaviour: Behaviour): readonly Part[] => {
     const path = '{http.request.uri.path}';
     const page = index[0] ?? '';
     return [
+        withoutDotFiles,
         ...(request === null ? [] : [{ handle: [{ handler: 'headers', request }] }]),
         ...(spaFallback
             ? [
@@ -137,11 +154,12 @@ const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part
 
     const root = literal(behaviour.php.root);
     const index = indexNames(behaviour.php.index, 'index.php');
-    const request = headerOperations(behaviour.headers.request);
+    const request = withoutForged(headerOperations(behaviour.headers.request));
     const path = '{http.request.uri.path}';
     const split = { split_path: ['.php'] };
     const { fastcgi, upstreams = [] } = behaviour.php;
     return [
+        withoutDotFiles,
         {
             // Without the final slash of a folder, all relative addresses in its page would be wrong.
             match: [
@@ -183,7 +201,8 @@ const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part
                     headers: {
                         request: {
                             ...request,
-                            delete: [...((request?.['delete'] as string[] | undefined) ?? []), 'Proxy']
+                            // Scripts read `X_Real_IP` as `X-Real-IP`: a header with an underscore anywhere does not get through.
+                            delete: [...((request['delete'] as string[] | undefined) ?? []), 'Proxy', '*_*']
                         }
                     },
                     ...(context.features.streamCloseDelay && { stream_close_delay: '10m' }),

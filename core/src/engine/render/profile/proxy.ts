@@ -4,6 +4,7 @@ import type { CompileContext, Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
 import { headerOperations } from './headers.ts';
 import type { Behaviour } from './profile.ts';
+import { withoutForged } from './request.ts';
 import { type UpstreamAddress, upstreamAddress } from './upstream.ts';
 
 /** The variable that holds the last part of the table entry while a request is served. */
@@ -110,7 +111,7 @@ const proxy = (
         upstreams,
         transport: httpTransport(scheme, behaviour.timeouts),
         ...selection,
-        ...(request !== null && { headers: { request } }),
+        headers: { request },
         ...(context.features.streamCloseDelay && { stream_close_delay: streamCloseDelay }),
         ...errorResponses(behaviour)
     };
@@ -120,8 +121,8 @@ const requestOperations = (
     behaviour: Behaviour,
     scheme: UpstreamAddress['scheme'],
     context: CompileContext
-): Part | null => {
-    const operations = headerOperations(behaviour.headers.request);
+): Part => {
+    const operations = withoutForged(headerOperations(behaviour.headers.request));
     if (
         scheme !== 'https' ||
         !context.features.rewritesHostForTls ||
@@ -130,7 +131,7 @@ const requestOperations = (
         return operations;
     }
 
-    const set = (operations?.['set'] ?? {}) as Record<string, string[]>;
+    const set = operations['set'] as Record<string, string[]>;
     return { ...operations, set: { ...set, Host: ['{http.request.hostport}'] } };
 };
 

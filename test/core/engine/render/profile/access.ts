@@ -128,6 +128,12 @@ describe('who may come in, in a running engine', { timeout: 60_000 }, () => {
         expect(request.headers).to.include({ 'x-other': 'mine', 'x-forwarded-for': '127.0.0.1' });
         expect([request.headers['x-groups'], request.headers['x_user']]).to.equal([undefined, undefined]);
 
+        // Headers that `Connection` names end here: not those that the other server set.
+        for (const connection of ['close, X-User', 'X-User, Keep-Alive']) {
+            const named = received((await ask({ headers: { 'x-token': 'good', connection } })).body);
+            expect(named.headers['x-user'], connection).to.contain('GET GET');
+        }
+
         await access({ forwardAuth: { url: 'http://127.0.0.1:1/', copyHeaders: [] } });
         expect(await status()).to.equal(502);
     });

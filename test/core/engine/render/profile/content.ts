@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -90,6 +90,55 @@ describe('a site without an upstream in a running engine', { timeout: 60_000 }, 
         expect((await ask('/page.txt')).body).to.equal('page');
         expect((await ask('/sub/')).body).to.equal('sub home');
         expect((await ask('/..%2f..%2foutside.txt')).body).to.equal('home');
+    });
+
+    it('serves no file whose name begins with a dot, but for .well-known', async () => {
+        for (const [name, text] of [
+            ['.env', 'secret'],
+            ['.git/config', 'secret'],
+            ['.well-known/security.txt', 'contact'],
+            ['.well-known/.env', 'secret'],
+            ['sub/.well-known/x', 'secret'],
+            ['.well-known-not', 'secret']
+        ] as const) {
+            mkdirSync(dirname(join(root, name)), { recursive: true });
+            writeFileSync(join(root, name), text);
+        }
+        const hidden = [
+            '/.env',
+            '/%2eenv',
+            '//.env',
+            '/.git/config',
+            '/.well-known/.env',
+            '/sub/.well-known/x',
+            '/.well-known-not',
+            '/x/../.env'
+        ];
+        for (const site of [
+            { type: 'static', static: { root, browse: false, index: [], spaFallback: false } },
+            { type: 'static', static: { root, browse: true, index: [], spaFallback: true } },
+            { type: 'php', php: { root, fastcgi: '127.0.0.1:1', index: [] } }
+        ] as const) {
+            await serve(site);
+            for (const path of hidden) {
+                const { status, body } = await ask(path);
+                expect([status, body.includes('secret')], `${site.type} ${path}`).to.equal([404, false]);
+            }
+            expect((await ask('/.well-known/security.txt')).body).to.equal('contact');
+        }
+    });
+
+    it('leads no redirect to another name by a request without a path', async () => {
+        for (const [to, expected] of [
+            ['https://b.test', 'https://b.test/'],
+            ['https://b.test?x=1', 'https://b.test/?x=1']
+        ] as const) {
+            await serve({ type: 'redirect', redirect: { to, code: 302, keepPath: true } });
+            for (const target of ['http:.evil.test', 'http:@evil.test']) {
+                const reply = await ask(target);
+                expect([reply.status, reply.headers['location']], target).to.equal([302, expected]);
+            }
+        }
     });
 
     it('redirects, with the path and query where it is told to', async () => {

@@ -104,6 +104,35 @@ describe('a proxy in a running engine', { timeout: 60_000 }, () => {
         });
     });
 
+    it('lets no visitor say what only a proxy may, unless the site itself does', async () => {
+        const forged = {
+            forwarded: 'for=1.2.3.4',
+            'x-forwarded-prefix': '/admin',
+            'x-forwarded-port': '1',
+            'x-real-ip': '1.2.3.4',
+            'x-forwarded-for': '1.2.3.4',
+            'cf-connecting-ip': '1.2.3.4',
+            'true-client-ip': '1.2.3.4',
+            connection: 'close, x-real-ip'
+        };
+        await serve({});
+        const { headers } = received((await ask({ headers: forged })).body);
+        expect([headers['x-real-ip'], headers['x-forwarded-for']]).to.equal(['127.0.0.1', '127.0.0.1']);
+        expect(JSON.stringify(headers)).to.not.contain('1.2.3.4');
+        expect(headers).to.not.include(['x-forwarded-prefix', 'x-forwarded-port', 'forwarded']);
+        await serve({
+            headers: {
+                request: [
+                    { op: 'add', name: 'x-forwarded-prefix', value: '/app' },
+                    { op: 'set', name: 'X-Real-Ip', value: 'mine' }
+                ],
+                response: []
+            }
+        });
+        const own = received((await ask({ headers: forged })).body).headers;
+        expect([own['x-real-ip'], own['x-forwarded-prefix']]).to.equal(['mine', '/app']);
+    });
+
     it('speaks http, https and h2c to one upstream, and through a unix socket', async () => {
         await serve({ upstreams: [{ address: `http://${one.address}`, weight: 1 }] });
         expect(await names(1)).to.equal(['one']);
