@@ -46,6 +46,7 @@ const folderLine = (text: string): string => `[Unit]\n${/^RequiresMountsFor=.*$/
 const replacePanel = async (services: 'auto' | 'supervisor' = 'auto'): Promise<void> => {
     panel.kill();
     panel = machine.panel(services);
+    machine.prepare();
     await panel.call('open');
 };
 
@@ -55,6 +56,7 @@ describe('SystemdServices', { timeout: limitMs }, () => {
             machine = new SystemdMachine();
             await machine.boot();
             panel = machine.panel();
+            machine.prepare();
             await panel.call('open');
         }
     });
