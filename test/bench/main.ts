@@ -15,6 +15,7 @@ const folders = {
     memory: 'panel',
     changes: 'engine',
     events: 'panel',
+    'access-log': 'panel',
     process: 'panel',
     plugins: 'plugins',
     services: 'plugins',
