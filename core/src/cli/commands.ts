@@ -1,13 +1,17 @@
 /** The list of all commands. None of them loads the database before it needs it. */
 import { adminCreate } from './admin/create.ts';
 import { adminResetPassword } from './admin/reset-password.ts';
+import { apiCommands } from './api/groups.ts';
 import { auditVerify } from './audit/verify.ts';
 import type { Command } from './command/command.ts';
+import { createCompletion } from './completion.ts';
+import { dataBackup } from './data/backup.ts';
 import { dataCheck } from './data/check.ts';
 import { dataRestore } from './data/restore.ts';
 import { doctor } from './doctor/doctor.ts';
 import { exportCommand } from './export.ts';
 import { importCommand } from './import.ts';
+import { logs } from './logs/logs.ts';
 import { pluginCreate } from './plugin/create.ts';
 import { pluginDev } from './plugin/dev.ts';
 import { pluginDisable } from './plugin/disable.ts';
@@ -29,9 +33,12 @@ export const commands: readonly Command[] = [
     auditVerify,
     exportCommand,
     importCommand,
+    dataBackup,
     dataCheck,
     dataRestore,
     doctor,
+    logs,
+    ...apiCommands,
     pluginList,
     pluginInstall,
     pluginEnable,
@@ -40,5 +47,6 @@ export const commands: readonly Command[] = [
     pluginCreate,
     pluginDev,
     pluginValidate,
-    pluginTest
+    pluginTest,
+    createCompletion(() => commands)
 ];

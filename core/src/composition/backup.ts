@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { engineHome } from '../engine/files/home.ts';
 import { copyHead } from '../features/audit/chain/copied-head.ts';
-import { type CopyPort, PanelBackup } from '../features/backup/panel-backup.ts';
+import { type CopyPort, PanelBackup, type PanelBackupOptions } from '../features/backup/panel-backup.ts';
 import { copyData, sizeOf } from '../plugins/manager/data/copy.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -15,10 +15,17 @@ const copy: CopyPort = {
     size: sizeOf
 };
 
-/** Taps the hooks of backups for the panel's own state. @param version - of the core */
-export function answerBackups({ config, db, clock, hooks, keyring }: Foundation, version: string): void {
-    const { dataDir, engineUser } = config;
-    const panel = new PanelBackup({
+/** What the panel gives to backups. @param version - of the core */
+export function createPanelBackup(
+    {
+        config: { dataDir, engineUser },
+        db,
+        clock,
+        keyring
+    }: Pick<PanelBackupOptions, 'db'> & Pick<Foundation, 'config' | 'clock' | 'keyring'>,
+    version: string
+): PanelBackup {
+    return new PanelBackup({
         dataDir,
         db,
         clock,
@@ -33,6 +40,12 @@ export function answerBackups({ config, db, clock, hooks, keyring }: Foundation,
         },
         copyHead: (file) => copyHead({ live: join(dataDir, 'audit.head'), copy: file, keyring })
     });
+}
+
+/** Taps the hooks of backups for the panel's own state. @param version - of the core */
+export function answerBackups(foundation: Foundation, version: string): void {
+    const { hooks } = foundation;
+    const panel = createPanelBackup(foundation, version);
     const owner = { plugin: 'panel', version };
     hooks.host.tap(owner, 'backup.list', () => panel.list());
     hooks.host.tap(owner, 'backup.collect', ({ folder, only }, { signal }) =>

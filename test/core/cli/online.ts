@@ -270,6 +270,13 @@ describe('portico with a running panel', () => {
             panel: 'ok'
         });
         expect(code, stdout).to.equal(checks.some(({ state }) => state === 'fail') ? 1 : 0);
+        const { value } = JSON.parse(
+            (await run(['setting', 'read', 'engine.httpPort', '--json'])).stdout
+        ) as {
+            value: number;
+        };
+        const http = checks.find(({ id }) => id === 'engine-http');
+        expect(http?.evidence).to.contain(String(value)); // of the panel, not of this command's environment
     });
 
     it(

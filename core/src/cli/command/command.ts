@@ -17,7 +17,7 @@ export interface Option {
 export interface Command {
     /** One or two words, as typed. */
     readonly name: string;
-    /** Positional arguments as the help text shows them: one word for each, in brackets when it may be left out. */
+    /** Positional arguments as the help text shows them: one word for each, in brackets when it may be left out. After `…` in the last one there may be more. */
     readonly positionals: readonly string[];
     /** First line of the help text. */
     readonly summary: string;
@@ -66,7 +66,7 @@ export function parseInput(
 ): Input {
     const options = { ...command.options, ...commonOptions };
     const { values, positionals } = parse(command, args, options);
-    const most = command.positionals.length;
+    const most = command.positionals.at(-1)?.endsWith('…]') === true ? Infinity : command.positionals.length;
     const least = command.positionals.filter((word) => !word.startsWith('[')).length;
     if (positionals.length > most) {
         throw usageError(`unexpected argument ${JSON.stringify(positionals[most])}`);

@@ -11,10 +11,15 @@ import { checkSocket, type EngineFolders, engineHome } from '../../engine/files/
 import { type EngineFeatures, engineFeatures } from '../../engine/render/features.ts';
 import { parseEngineVersion } from '../../engine/render/version.ts';
 import { definitions } from '../../features/settings/definitions.ts';
+import { readPanelAddress } from '../../platform/address/panel.ts';
 import type { Config } from '../../platform/config.ts';
+import { createKeyring } from '../../platform/keys/keyring.ts';
 import { startOf } from '../../platform/process/process-identity.ts';
+import { askReadiness, Client } from '../panel/client.ts';
 import { databasePath } from '../panel/data-folder.ts';
 import { type Check, fault, ok, warn } from './check.ts';
+
+type EnginePorts = Readonly<Record<'engine-http' | 'engine-https', number>>;
 
 const patienceMs = 5_000;
 const install = 'Install Caddy (https://caddyserver.com/docs/install), or name its binary in PORTICO_CADDY';
@@ -29,7 +34,7 @@ const consequences: Readonly<Record<keyof EngineFeatures, string | null>> = {
 };
 
 /** Checks the proxy engine. */
-export async function checkEngine(config: Config): Promise<Check[]> {
+export async function checkEngine(config: Config, userAgent: string): Promise<Check[]> {
     let folders: EngineFolders;
     try {
         folders = engineHome(config.dataDir, config.engineUser);
@@ -53,7 +58,7 @@ export async function checkEngine(config: Config): Promise<Check[]> {
         await checkBinary(config, folders),
         user,
         await checkProcess(folders, found),
-        ...(await checkPorts(config, folders, found))
+        ...(await checkPorts(folders, found, (await askPorts(config, userAgent)) ?? readPorts(config)))
     ];
 }
 
@@ -150,14 +155,10 @@ function isReplaced(pid: number): boolean {
 }
 
 async function checkPorts(
-    config: Config,
     { owner }: EngineFolders,
-    found: FoundEngine | null
+    found: FoundEngine | null,
+    ports: EnginePorts
 ): Promise<Check[]> {
-    const ports = {
-        'engine-http': readPort(config, 'engine.httpPort'),
-        'engine-https': readPort(config, 'engine.httpsPort')
-    };
     const lowest = Number(read('/proc/sys/net/ipv4/ip_unprivileged_port_start') ?? 1024);
     return Promise.all(
         Object.entries(ports).map(async ([id, port]) => {
@@ -182,6 +183,32 @@ async function checkPorts(
             return ok(id, `port ${port} is free, or held by the engine`);
         })
     );
+}
+
+/** The ports that a running panel uses, whose environment may differ from that of this command; null when none answers. */
+async function askPorts(config: Config, userAgent: string): Promise<EnginePorts | null> {
+    const address = readPanelAddress(config.dataDir);
+    if (address === null || (await askReadiness(address, patienceMs))?.ready !== true) {
+        return null;
+    }
+    const client = new Client(address, createKeyring(config.dataDir), userAgent);
+    const ask = async (key: string): Promise<number> =>
+        (await client.call<{ readonly value: number }>('GET', `/api/settings/${key}`)).data.value;
+    try {
+        return {
+            'engine-http': await ask('engine.httpPort'),
+            'engine-https': await ask('engine.httpsPort')
+        };
+    } catch {
+        return null; // the check of the panel says what is wrong with it
+    }
+}
+
+function readPorts(config: Config): EnginePorts {
+    return {
+        'engine-http': readPort(config, 'engine.httpPort'),
+        'engine-https': readPort(config, 'engine.httpsPort')
+    };
 }
 
 /** Reads a port setting: from the environment, else as stored, else its default. */

@@ -44,7 +44,7 @@ export async function runChecks(config: Config): Promise<Check[]> {
     await run('disk', () => [checkDisk(config)]);
     await run('database', () => checkDatabase(config));
     await run('panel', () => checkPanel(config, userAgent));
-    await run('engine', () => checkEngine(config));
+    await run('engine', () => checkEngine(config, userAgent));
     return checks.map((check) => ({
         ...check,
         evidence: toPlainText(check.evidence),

@@ -71,6 +71,20 @@ export class Client {
         return parseReply<T>(answer, this.#address);
     }
 
+    /** Reads a document that the panel answers without its envelope. @throws CommandError */
+    async document<T>(path: string): Promise<T> {
+        const { status, body } = await exchange(this.#address, 'GET', path, {
+            headers: this.#credentials(),
+            body: undefined,
+            timeoutMs: patienceMs,
+            mostBytes: longestAnswer
+        });
+        if (status !== 200) {
+            throw new CommandError(`The panel at ${panelUrl(this.#address)} answers ${path} with ${status}`);
+        }
+        return JSON.parse(body) as T;
+    }
+
     /**
      * Reads an event stream until it ends or the connection is lost, which the reader cannot tell apart.
      *
@@ -217,10 +231,10 @@ function parseEvent(block: string): StreamedEvent | null {
         block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line)?.slice(1) ?? ['', ''])
     );
     try {
-        return fields['event'] === undefined
+        return fields['event'] === undefined && fields['data'] === undefined
             ? null
             : {
-                  event: fields['event'],
+                  event: fields['event'] ?? 'message',
                   id: fields['id'] ?? null,
                   data: JSON.parse(fields['data'] ?? 'null') as unknown
               };

@@ -59,6 +59,23 @@ export async function withPanel<T>(config: Config, ways: PanelWork<T>): Promise<
     }
 }
 
+/** Runs work that only a running panel can do. @throws CommandError when none runs */
+export async function withRunningPanel<T>(config: Config, work: (client: Client) => Promise<T>): Promise<T> {
+    const { dataDir } = config;
+    const userAgent = describeUserAgent(); // before root becomes another user
+    enterFolder(dataDir);
+    try {
+        const found = await locatePanel(config, createKeyring(dataDir), userAgent);
+        if ('client' in found) {
+            return await work(found.client);
+        }
+        found.lock.release();
+        throw new CommandError(`No panel runs on ${dataDir}. Start it first: portico start`);
+    } catch (error) {
+        throw explainFileError(error, dataDir, databasePath(dataDir));
+    }
+}
+
 /** Finds the running panel, or takes the lock of the data folder when no panel runs. @throws PanelUnresponsive */
 export async function locatePanel(
     { dataDir }: Config,

@@ -1,0 +1,46 @@
+/** `portico logs`: the log of the proxy engine, or of a plugin. */
+import { type Command, jsonOption } from '../command/command.ts';
+import { usageError } from '../command/command-error.ts';
+import { toPlainText } from '../command/output.ts';
+import { withRunningPanel } from '../panel/with-panel.ts';
+
+/** The command `logs`. */
+export const logs: Command = {
+    name: 'logs',
+    positionals: ['[plugin]'],
+    summary: "Show the proxy engine's log, or that of a plugin",
+    details: [
+        'The log of a plugin is followed until Ctrl-C. The panel writes its own log to its standard output, and keeps none. With --json each line is one JSON value.'
+    ],
+    options: {
+        lines: {
+            type: 'string',
+            value: 'number',
+            description: "The last lines of the engine's log; 100 without it"
+        },
+        follow: { type: 'boolean', description: "Go on with each further line of the engine's log" },
+        ...jsonOption
+    },
+    async run({ config, output, positionals: [plugin], text, flag }) {
+        const lines = text('lines') ?? '100';
+        if (!/^[1-9]\d{0,5}$/.test(lines)) {
+            throw usageError('--lines must be a whole number from 1');
+        }
+        const path =
+            plugin === undefined
+                ? `/api/proxyengine/logs?lines=${lines}&follow=${flag('follow')}`
+                : `/api/plugins/${encodeURIComponent(plugin)}/logs`;
+        return withRunningPanel(config, async (client) => {
+            if (plugin !== undefined) {
+                await client.call('GET', `/api/plugins/${encodeURIComponent(plugin)}`); // says when there is none
+            }
+            for await (const { event, data } of client.events(path, null, new AbortController().signal)) {
+                if (event === 'message') {
+                    const line = typeof data === 'string' ? data : JSON.stringify(data);
+                    process.stdout.write(`${output.json ? JSON.stringify(data) : toPlainText(line)}\n`);
+                }
+            }
+            return 0;
+        });
+    }
+};
