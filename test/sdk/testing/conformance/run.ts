@@ -105,6 +105,39 @@ describe('runConformance', { timeout: 120_000 }, () => {
         });
     });
 
+    it('asks routes for OAuth clients as such clients, and compares what they get in both threads', async () => {
+        const route =
+            "methods: ['POST'], access: 'read', raw: 'JSON-RPC 2.0, as clients speak it', maxBytes: 1024";
+        const setupWith = (answer: string): string =>
+            ['/rpc', '/other']
+                .map(
+                    (path) =>
+                        `ctx.http({ ${route}, path: '${path}', ${path === '/rpc' ? 'oauth: true, ' : ''}summary: 'For agents', handler: async (_request, { actor }) => Response.json(${answer}) });`
+                )
+                .join('\n');
+        const client = { username: 'robot', permissions: ['read'], oauth: '/rpc' } as const;
+        const post = { method: 'POST', body: {} } as const;
+        const requests = [
+            { ...post, path: '/rpc', as: client },
+            // Refused before the plugin gets them: without the permission, at another path, and without a token.
+            { ...post, path: '/rpc', as: { ...client, permissions: [] } },
+            { ...post, path: '/other', as: client },
+            { ...post, path: '/rpc', as: 'anonymous' }
+        ] as const;
+        const sound = await check({ setup: setupWith('{ kind: actor.kind }') }, { requests });
+        expect(sound).to.include({ findings: [], passed: true });
+        const { findings } = await check(
+            {
+                head: "import { isMainThread } from 'node:worker_threads';",
+                setup: setupWith('{ kind: actor.kind, isMainThread }')
+            },
+            { requests }
+        );
+        expect(findings.map(({ rule, message }) => `${rule}: ${message}`)).to.equal([
+            'threads: In a thread of its own it answers 200 {"kind":"token","isMainThread":false}, else 200 {"kind":"token","isMainThread":true}'
+        ]);
+    });
+
     it('finds what is wrong with a package', async () => {
         expect(
             await found({
