@@ -4,12 +4,11 @@
 //     npm test -- test/core/envelope.ts     these files or folders only
 //     npm run check -- --quick              without the tests
 //
-// PORTICO_TEST_JOBS says how many run at a time (one more than there are cores, since tests wait, too), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
+// PORTICO_TEST_JOBS says how many run at a time (2), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
 // with CI set, it counts as failed.
 // The last line is `N passed, N failed`, with `, N skipped` where there are any.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 
 import { runCheck, runFile, stopAll } from './run.mjs';
@@ -53,10 +52,7 @@ const jobs = [
     ...(named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name))),
     ...files.map((file) => () => runFile(file, { limitMinutes: LIMIT_MINUTES }))
 ];
-const results = await runAll(
-    jobs,
-    Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || availableParallelism() + 1)
-);
+const results = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 2));
 process.exitCode = report(results);
 
 function discover(roots) {
