@@ -9,10 +9,11 @@ import type { Foundation } from './foundation.ts';
 
 const copy: CopyPort = {
     folder: (from, to, what, signal) => copyData({ from, to, what, signal, isOpen: false }),
-    pluginData: (from, to, what, signal) => copyData({ from, to, what, signal, isOpen: true }),
+    pluginData: (from, to, what, signal) =>
+        copyData({ from, to, what, signal, isOpen: true, withoutCaches: true }),
     database: (from, to, what, signal) =>
         copyData({ from, to, what, signal, isOpen: true, isDatabase: true }),
-    size: sizeOf
+    size: (folder) => sizeOf(folder, true)
 };
 
 /** What the panel gives to backups. @param version - of the core */

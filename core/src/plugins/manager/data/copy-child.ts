@@ -13,13 +13,15 @@ import type { CopyAnswer, CopyJob } from './copy.ts';
 const database = 'data.db';
 /** Shared memory of the processes that have the database open. It is not copied: SQLite makes it again for the copy. */
 const shared = `${database}-shm`;
+/** As in `copy.ts`, which would load more than this process needs. */
+const cacheTag = 'CACHEDIR.TAG';
 
 process.on('disconnect', () => process.exit(1)); // the panel is gone
 process.once('message', (job: CopyJob) => {
     void run(job).then((answer) => process.send?.(answer, () => process.disconnect()));
 });
 
-async function run({ from, to, isOpen, isDatabase }: CopyJob): Promise<CopyAnswer> {
+async function run({ from, to, isOpen, isDatabase, withoutCaches = false }: CopyJob): Promise<CopyAnswer> {
     try {
         if (isDatabase === true) {
             await copyDatabase(from, to, isOpen);
@@ -28,7 +30,7 @@ async function run({ from, to, isOpen, isDatabase }: CopyJob): Promise<CopyAnswe
         }
         await mkdir(to, { mode: 0o700 });
         await copyDatabase(join(from, database), join(to, database), isOpen);
-        await copyFolder(from, to, new Set([database, `${database}-wal`, shared]));
+        await copyFolder(from, to, { except: new Set([database, `${database}-wal`, shared]), withoutCaches });
         return { done: true };
     } catch (error) {
         const { code = '', message } = error as NodeJS.ErrnoException;
@@ -67,21 +69,32 @@ async function joinLog(file: string): Promise<void> {
     await sync(file);
 }
 
-async function copyFolder(from: string, to: string, except: ReadonlySet<string> = new Set()): Promise<void> {
-    for (const name of await readdir(from)) {
+interface FolderOptions {
+    /** Names that are left out. */
+    readonly except?: ReadonlySet<string>;
+    readonly withoutCaches?: boolean;
+}
+
+async function copyFolder(
+    from: string,
+    to: string,
+    { except = new Set(), withoutCaches = false }: FolderOptions = {}
+): Promise<void> {
+    const names = await readdir(from);
+    for (const name of withoutCaches && names.includes(cacheTag) ? [] : names) {
         if (!except.has(name)) {
-            await copyEntry(join(from, name), join(to, name));
+            await copyEntry(join(from, name), join(to, name), withoutCaches);
         }
     }
     await sync(to);
 }
 
 /** Copies a file, a folder or a link. An entry that was deleted meanwhile is left out, as are pipes and sockets. */
-async function copyEntry(from: string, to: string): Promise<void> {
+async function copyEntry(from: string, to: string, withoutCaches = false): Promise<void> {
     const stat = await typeOf(from);
     if (stat?.isDirectory() === true) {
         await mkdir(to, { mode: stat.mode & 0o7777 });
-        await copyFolder(from, to);
+        await copyFolder(from, to, { withoutCaches });
     } else if (stat?.isSymbolicLink() === true) {
         await symlink(await readlink(from), to);
     } else if (stat?.isFile() === true) {

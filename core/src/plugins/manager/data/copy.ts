@@ -15,6 +15,8 @@ export interface CopyJob {
     readonly isOpen: boolean;
     /** `from` is a database that is being written, and nothing else is copied. */
     readonly isDatabase?: boolean;
+    /** Leaves out folders with a file `CACHEDIR.TAG` in them: caches, and what their plugin is making just now. */
+    readonly withoutCaches?: boolean;
 }
 
 /** The answer of the child process. */
@@ -30,6 +32,8 @@ export interface CopyOptions extends CopyJob {
     readonly what?: string;
 }
 
+/** Marks a folder that no backup needs: https://bford.info/cachedir/ */
+export const cacheTag = 'CACHEDIR.TAG';
 /** Bytes that a copy leaves free for the rest of the panel. */
 const reserve = 64 * 1024 * 1024;
 /** Characters of the child's error output that are kept. */
@@ -45,32 +49,37 @@ export async function copyData({
     to,
     isOpen,
     isDatabase = false,
+    withoutCaches = false,
     signal,
     free = () => freeBytes(dirname(to)),
     what = "the plugin's data"
 }: CopyOptions): Promise<void> {
     signal?.throwIfAborted();
-    const [needed, left] = [isDatabase ? await databaseBytes(from) : await sizeOf(from), await free()];
+    const [needed, left] = [isDatabase ? await databaseBytes(from) : await sizeOf(from, withoutCaches), await free()];
     if (needed + reserve > left) {
         throw full(
             `A copy of ${what} needs ${mebi(needed)} MiB, and ${mebi(left)} MiB are free; nothing was changed`
         );
     }
     try {
-        await inChild({ from, to, isOpen, isDatabase }, what, signal);
+        await inChild({ from, to, isOpen, isDatabase, withoutCaches }, what, signal);
     } catch (error) {
         await rm(to, { recursive: true, force: true });
         throw error;
     }
 }
 
-/** Bytes of all files below a folder; 0 when it is not there. */
-export async function sizeOf(folder: string): Promise<number> {
+/** Bytes of all files below a folder; 0 when it is not there. @param withoutCaches - see {@link CopyJob.withoutCaches} */
+export async function sizeOf(folder: string, withoutCaches = false): Promise<number> {
     let bytes = 0;
-    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    if (withoutCaches && entries.some(({ name }) => name === cacheTag)) {
+        return 0;
+    }
+    for (const entry of entries) {
         const path = join(folder, entry.name);
         bytes += entry.isDirectory()
-            ? await sizeOf(path)
+            ? await sizeOf(path, withoutCaches)
             : ((await lstat(path).catch(() => null))?.size ?? 0);
     }
     return bytes;
