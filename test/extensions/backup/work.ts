@@ -1,0 +1,240 @@
+/** What admins do with backups beyond making them: restore in place, compare, rotate, cancel; and what happens when restic goes wrong. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { until } from '../../support/until.ts';
+import { type BackupRig, createBackupRig, permissions } from './rig.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+describe('work with backups', { timeout: 240_000 }, () => {
+    let rig: BackupRig;
+    let repository: number;
+    let plan: number;
+    let site: string;
+    const restored: { readonly folder: string; readonly items: readonly { readonly name: string }[] }[] = [];
+
+    before(async () => {
+        rig = await createBackupRig({ quiet: true });
+        site = join(rig.root, 'site');
+        mkdirSync(site);
+        writeFileSync(join(site, 'a.txt'), 'first');
+        writeFileSync(join(site, 'b.txt'), 'second');
+        rig.host.hooks.tap('backup.list', () => [{ name: 'shop', title: 'The shop', bytes: 4 }], 'store');
+        rig.host.hooks.tap(
+            'backup.collect',
+            ({ folder }) => {
+                writeFileSync(join(folder, 'shop.sql'), 'dump');
+                return [{ name: 'shop', title: 'The shop', path: join(folder, 'shop.sql') }];
+            },
+            'store'
+        );
+        rig.host.hooks.tap(
+            'backup.restore',
+            ({ folder, items }) => {
+                restored.push({ folder: readFileSync(join(folder, items[0]?.path ?? ''), 'utf8'), items });
+                return items.map(({ name }) => ({ item: name, ok: true }));
+            },
+            'store'
+        );
+        repository = await rig.repository({ type: 'local', path: join(rig.root, 'repository') });
+        const made = await rig.made('POST', '/plans', {
+            name: 'site',
+            repositoryId: repository,
+            sources: [
+                { type: 'folder', path: site },
+                { type: 'plugin', plugin: 'store', items: ['shop'] }
+            ],
+            retries: 1,
+            backoffSeconds: 1
+        });
+        plan = made.id as number;
+    });
+
+    after(() => rig.close());
+
+    const snapshots = () => rig.made('GET', `/repositories/${repository}/snapshots`);
+    const lastRun = async () => (await rig.made('GET', `/runs?planId=${plan}&limit=1`))[0];
+
+    it('runs commands around a run, keeps its log, and shows none of them', async () => {
+        const mark = join(rig.root, 'mark');
+        const shown = await rig.made('PUT', `/plans/${plan}/hooks`, {
+            before: { command: ['touch', mark] },
+            after: { command: ['sh', '-c', 'echo "state $BACKUP_STATE"'] }
+        });
+        expect([shown.hasHooks, JSON.stringify(shown).includes(mark)]).to.equal([true, false]);
+        const run = await rig.run(plan);
+        expect([run.state, run.message, existsSync(mark)]).to.equal(['succeeded', null, true]);
+        expect(run.sources.map(({ addedBytes }: { addedBytes: number }) => addedBytes > 0)).to.equal([
+            true,
+            true
+        ]);
+        const events = [];
+        for await (const event of rig.host.as({ permissions }).events(`/runs/${run.id}/log`)) {
+            events.push(event);
+        }
+        expect(events.map(({ data }) => (data as { text?: string }).text)).to.include(
+            'after: state succeeded'
+        );
+        expect(events.at(-1)).to.include({ event: 'end' });
+        await rig.made('PUT', `/plans/${plan}/hooks`, { before: { command: ['false'] } });
+        const failed = await rig.run(plan);
+        expect([failed.state, failed.snapshotId]).to.equal(['failed', null]);
+        await rig.made('PUT', `/plans/${plan}/hooks`, {});
+        // The failed run is tried again once, and people hear that it works again.
+        await until(async () => (await lastRun()).state === 'succeeded', 'another try', 60_000);
+        expect(await lastRun()).to.include({ trigger: 'retry', attempt: 2 });
+        await until(
+            async () => rig.host.notifications.some(({ event }) => event === 'backup.recovered'),
+            'the notice',
+            10_000
+        );
+    });
+
+    it('compares snapshots, filters them by time, and measures the repository', async () => {
+        writeFileSync(join(site, 'a.txt'), 'changed');
+        rmSync(join(site, 'b.txt'));
+        writeFileSync(join(site, 'c.txt'), 'third');
+        expect((await rig.run(plan)).state).to.equal('succeeded');
+        const [to, from] = await snapshots();
+        const found = await rig.made('GET', `/repositories/${repository}/diff?from=${from.id}&to=${to.id}`);
+        expect(found.filter(({ path }: { path: string }) => path.startsWith(`${site}/`))).to.equal([
+            { path: join(site, 'a.txt'), change: 'changed' },
+            { path: join(site, 'b.txt'), change: 'removed' },
+            { path: join(site, 'c.txt'), change: 'added' }
+        ]);
+        const later = await rig.made('GET', `/repositories/${repository}/snapshots?from=${to.time}`);
+        expect(later.map(({ id }: { id: string }) => id)).to.equal([to.id]);
+        expect(to.sources.length).to.equal(2);
+        const stats = await rig.made('GET', `/repositories/${repository}/stats`);
+        expect(stats).to.include({ snapshots: 3, locks: [] });
+        expect(stats.storedBytes > 0).to.be.true();
+        const [page, next] = [
+            await rig.ask('GET', '/runs?limit=1'),
+            await rig.ask('GET', '/runs?from=2100-01-01')
+        ];
+        expect([page.data.length, next.data]).to.equal([1, []]);
+    });
+
+    it('restores in place beside what is there, by the plugin, and not over the panel', async () => {
+        const [{ id }] = await snapshots();
+        const restore = (body: object) =>
+            rig.ended('POST', `/repositories/${repository}/snapshots/${id}/restore`, {
+                inPlace: true,
+                ...body
+            });
+        writeFileSync(join(site, 'a.txt'), 'broken');
+        writeFileSync(join(site, 'own.txt'), 'stays');
+        const items = [{ path: site }];
+        const refused = await restore({ items });
+        expect([refused.state, readFileSync(join(site, 'a.txt'), 'utf8')]).to.equal(['failed', 'broken']);
+        rmSync(join(site, 'c.txt'));
+        expect((await restore({ items, conflict: 'skip' })).state).to.equal('succeeded');
+        expect([
+            readFileSync(join(site, 'a.txt'), 'utf8'),
+            readFileSync(join(site, 'c.txt'), 'utf8')
+        ]).to.equal(['broken', 'third']);
+        const task = await restore({
+            items: [...items, { plugin: 'store', item: 'shop' }],
+            conflict: 'overwrite'
+        });
+        expect(task.state, JSON.stringify(task.error)).to.equal('succeeded');
+        expect(readFileSync(join(site, 'a.txt'), 'utf8')).to.equal('changed');
+        expect(readdirSync(site).sort()).to.equal(['a.txt', 'c.txt', 'own.txt']);
+        expect(restored).to.have.length(1);
+        expect(restored[0]?.folder).to.equal('dump');
+        const over = `/repositories/${repository}/snapshots/${id}/restore`;
+        expect((await rig.ask('POST', over, { inPlace: true, items: [{ panel: true }] })).code).to.equal(
+            40001
+        );
+        expect(readdirSync(join(rig.host.dataDir, 'scratch'))).to.equal(['CACHEDIR.TAG']);
+    });
+
+    it('says what is covered and what is not', async () => {
+        const { covered, uncovered, worstAgeSeconds } = await rig.made('GET', '/coverage');
+        expect(covered).to.have.length(1);
+        expect(covered[0]).to.include({ kind: 'item', name: 'store: shop', planId: plan });
+        expect(worstAgeSeconds >= 0 && worstAgeSeconds < 600).to.be.true();
+        expect(uncovered).to.include([
+            { kind: 'panel', name: 'panel', reason: 'no-plan' },
+            { kind: 'plan', name: 'site', reason: 'no-drill' },
+            { kind: 'repository', name: 'target', reason: 'same-machine' }
+        ]);
+    });
+
+    it('gives a repository a new password, after which the old one opens nothing', async () => {
+        const task = await rig.ended('POST', `/repositories/${repository}/rotate-key`);
+        expect([task.state, task.result]).to.equal(['succeeded', { removed: 1 }]);
+        await rig.ended('POST', `/repositories/${repository}/refresh`);
+        expect(await rig.made('GET', `/repositories/${repository}`)).to.include({
+            state: 'ready',
+            snapshots: 3
+        });
+        const old = await rig.ended('POST', '/repositories/test', {
+            name: 'old',
+            type: 'local',
+            path: join(rig.root, 'repository'),
+            password: 'correct horse'
+        });
+        expect(old.result).to.include({ reachable: true, opens: false });
+    });
+
+    it('ends restic and its lock when a run is cancelled', async () => {
+        // The command before the run does not end by itself.
+        await rig.made('PUT', `/plans/${plan}/hooks`, { before: { command: ['sleep', '600'] } });
+        const { id } = await rig.made('POST', `/plans/${plan}/run`, {});
+        await until(
+            async () => (await rig.made('GET', `/runs/${id}`)).state === 'running',
+            'the run starts',
+            30_000
+        );
+        expect((await rig.ask('POST', `/plans/${plan}/run`, {})).code).to.equal(40901);
+        expect((await rig.made('DELETE', `/runs/${id}`)).state).to.equal('cancelled');
+        expect(readdirSync(join(rig.root, 'repository', 'locks'))).to.equal([]);
+        await rig.made('PUT', `/plans/${plan}/hooks`, {});
+    });
+
+    it('calls a run failed whose restic answers nonsense, or says that the disk is full', async () => {
+        await rig.made('PUT', `/plans/${plan}`, { retries: 0 });
+        rig.host.programs.answer('restic', { stdout: 'all is well\n{"message_type": "summ' });
+        expect(await rig.run(plan)).to.include({ state: 'failed', snapshotId: null });
+        rig.host.programs.answer('restic', { code: 1, stderr: 'Fatal: write: no space left on device\n' });
+        const full = await rig.run(plan);
+        expect([full.state, full.message]).to.equal([
+            'failed',
+            'There is no space left; nothing was changed'
+        ]);
+        const { uncovered } = await rig.made('GET', '/coverage');
+        expect(uncovered).to.include([{ kind: 'plan', name: 'site', reason: 'failed' }]);
+    });
+
+    it('comes back from an export, twice as once', async () => {
+        const [outcome] = await rig.host.hooks.run('export.collect', { maxBytes: 1_000_000 });
+        const items = outcome?.ok === true ? (outcome.result ?? []) : [];
+        expect(items).to.have.length(1);
+        const before = await rig.made('GET', '/plans');
+        for (const mode of ['merge', 'replace'] as const) {
+            const payload = {
+                version: '1.0.0',
+                mode,
+                items: JSON.parse(JSON.stringify(items)) as typeof items
+            };
+            const [restoredOutcome] = await rig.host.hooks.run('import.restore', payload);
+            expect(restoredOutcome).to.include({ ok: true, result: [{ item: 'plans', ok: true }] });
+        }
+        const now = await rig.made('GET', '/plans');
+        expect(
+            now.map(({ id, sources, repositoryId }: Record<string, unknown>) => [id, sources, repositoryId])
+        ).to.equal(
+            before.map(({ id, sources, repositoryId }: Record<string, unknown>) => [
+                id,
+                sources,
+                repositoryId
+            ])
+        );
+    });
+});
