@@ -33,7 +33,7 @@ export interface CopyOptions extends CopyJob {
 }
 
 /** Marks a folder that no backup needs: https://bford.info/cachedir/ */
-export const cacheTag = 'CACHEDIR.TAG';
+const cacheTag = 'CACHEDIR.TAG';
 /** Bytes that a copy leaves free for the rest of the panel. */
 const reserve = 64 * 1024 * 1024;
 /** Characters of the child's error output that are kept. */
