@@ -10,11 +10,22 @@ export const doctor: Command = {
     positionals: [],
     summary: 'Check the machine, the data folder, the panel and the proxy engine',
     details: [
-        'Changes nothing. Each check shows its result, the facts behind it and, when something is wrong, what to do. Exits with 1 when a check fails, but not for warnings.'
+        'Changes nothing, unless --clean is given. Each check shows its result, the facts behind it and, when something is wrong, what to do. Exits with 1 when a check fails, but not for warnings.'
     ],
-    options: jsonOption,
-    async run({ config, output }) {
+    options: {
+        clean: {
+            type: 'boolean',
+            description:
+                "Remove the engine's folders whose data folder does not exist any more; mount the disks of all data folders first"
+        },
+        ...jsonOption
+    },
+    async run({ config, output, flag }) {
         const { runChecks } = await import('./run-checks.ts');
+        if (flag('clean')) {
+            const { removeFolders } = await import('./folders.ts');
+            removeFolders().forEach((path) => output.say(`Removed ${path}`));
+        }
         const checks = await runChecks(config);
         const ok = checks.every(({ state }) => state !== 'fail');
         output.result({ ok, checks }, checks.map(formatCheck).join('\n'));

@@ -7,6 +7,7 @@ import { describeUserAgent } from '../panel/with-panel.ts';
 import { type Check, fault } from './check.ts';
 import { checkDatabase } from './database.ts';
 import { checkEngine } from './engine.ts';
+import { checkFolders } from './folders.ts';
 import { checkDisk, checkFolder, checkKeys, checkNode } from './machine.ts';
 import { checkPanel } from './panel.ts';
 
@@ -45,6 +46,7 @@ export async function runChecks(config: Config): Promise<Check[]> {
     await run('database', () => checkDatabase(config));
     await run('panel', () => checkPanel(config, userAgent));
     await run('engine', () => checkEngine(config, userAgent));
+    await run('engine-folders', () => checkFolders());
     return checks.map((check) => ({
         ...check,
         evidence: toPlainText(check.evidence),

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import {
     chmodSync,
     closeSync,
@@ -22,6 +22,7 @@ import { dirname, join } from 'node:path';
 import { engineStorageName } from '../../platform/data-dir/data-dir.ts';
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { adoptStorage } from './adopt-storage.ts';
+import { hashOf, noteDataFolder, outsideRoots } from './outside-folders.ts';
 import { makeLogsWriteOnly } from './write-only.ts';
 
 /** Who the engine runs as. */
@@ -93,7 +94,7 @@ const thisMachine = (): EngineMachine => ({
     runtimeDir: process.env['XDG_RUNTIME_DIR'],
     temporary: tmpdir(),
     users: '/etc/passwd',
-    roots: { persistent: '/var/lib/portico', runtime: '/run/portico' }
+    roots: outsideRoots
 });
 
 /**
@@ -116,7 +117,7 @@ export const engineHome = (
     machine: EngineMachine = thisMachine()
 ): EngineFolders => {
     const data = realpathSync(dataDir);
-    const hash = createHash('sha256').update(data).digest('hex').slice(0, 16);
+    const hash = hashOf(data);
     const owner = engineOwner(user, machine);
     const own = join(data, 'engine');
     const persistent = machine.uid === 0 ? join(machine.roots.persistent, hash) : own;
@@ -192,6 +193,7 @@ export const prepareHome = (folders: EngineFolders): void => {
         for (const root of [folders.persistent, folders.runtime]) {
             claimFolder(dirname(root), panel, 0o711);
             claimFolder(root, shared, 0o710);
+            noteDataFolder(root, dirname(dirname(folders.lockFile)));
         }
     }
 
