@@ -8,6 +8,15 @@ import type { OptionValue, Preset } from './managed/engine.ts';
 /** A row as it is read: an empty column is null, never undefined. */
 type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
+/** When all databases of a server are dumped by themselves. */
+export interface DumpSchedule {
+    readonly cron: string;
+    /** IANA name; absent: the machine's. */
+    readonly timezone?: string | undefined;
+    /** Dumps kept of each database; absent: as the settings say. */
+    readonly keep?: number | undefined;
+}
+
 /** A server that the panel knows. */
 export const ServerEntity = defineEntity({
     name: 'DatabaseServer',
@@ -33,6 +42,7 @@ export const ServerEntity = defineEntity({
         readerPassword: p.text().nullable(),
         /** The panel made the reader, so the panel gives it its rights. */
         readerMade: p.boolean(),
+        dumpSchedule: p.json().$type<DumpSchedule>().nullable(),
         serverVersion: p.string().nullable(),
         flavour: p.string().nullable(),
         createdAt: p.integer(),
@@ -207,5 +217,6 @@ export const migrations: readonly Migration[] = [
             per_second real, cache_hits real)`,
             'create index metrics_of_server on metrics (server_id, at)'
         ]
-    }
+    },
+    { name: '0006-dump-schedules', up: ['alter table servers add column dump_schedule text'] }
 ];

@@ -33,6 +33,7 @@ export function registerHooks(ctx: Ctx, services: Services): void {
             return [];
         }
         const problems = await restore(ctx, services, given.data, mode);
+        await services.schedules.refresh();
         return [
             problems.length === 0
                 ? { item, ok: true }
@@ -60,7 +61,8 @@ async function exported(ctx: Ctx, { servers }: Services): Promise<readonly NewSe
                     ? null
                     : { username: row.readerName, password: await opened(row.readerPassword) },
             tls: row.tls,
-            ca: row.ca
+            ca: row.ca,
+            dumpSchedule: row.dumpSchedule
         }))
     );
 }

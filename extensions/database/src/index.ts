@@ -47,6 +47,7 @@ export default definePlugin({
             await services.managed.sweep();
             await services.dumps.sweep();
             await services.folder.remove('uploads');
+            await services.schedules.refresh();
             // States are known soon, and a server that does not answer delays nothing.
             const watch = async (): Promise<void> => services.servers.watch(await services.managed.resting());
             void watch().catch((error: unknown) => ctx.log.warn('Servers could not be asked', { error }));

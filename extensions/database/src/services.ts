@@ -5,6 +5,7 @@ import { Credentials } from './credentials/credentials.ts';
 import { Dumps } from './dumps/dumps.ts';
 import { DataFolder } from './dumps/folder.ts';
 import { Restores } from './dumps/restores.ts';
+import { DumpSchedules } from './dumps/schedules.ts';
 import { Unfinished } from './dumps/unfinished.ts';
 import type { KindName } from './kind.ts';
 import { kinds } from './kinds.ts';
@@ -40,6 +41,7 @@ export interface Services {
     readonly folder: DataFolder;
     readonly credentials: Credentials;
     readonly dumps: Dumps;
+    readonly schedules: DumpSchedules;
     readonly unfinished: Unfinished;
     /** The server of a number. @throws NOT_FOUND 40400 */
     readonly target: FindTarget;
@@ -74,6 +76,7 @@ export function createServices(ctx: Ctx): Services {
     });
     const unfinished = new Unfinished(ctx, target);
     const restores = new Restores({ ctx, folder, connections, unfinished, target });
+    const dumps = new Dumps({ ctx, folder, restores, target });
     return {
         servers,
         connections,
@@ -88,7 +91,8 @@ export function createServices(ctx: Ctx): Services {
         console: new Console(connections, readers, history),
         folder,
         credentials: new Credentials(ctx, target),
-        dumps: new Dumps({ ctx, folder, restores, target }),
+        dumps,
+        schedules: new DumpSchedules({ ctx, servers, dumps, target }),
         unfinished,
         target,
         forgetDatabase: (id, database) => readers.forget(id, database)

@@ -151,7 +151,7 @@ export class Dumps {
             );
             const done = { bytes, sha256: hash.digest('hex'), state: 'ready' as const };
             await ctx.db.write(async (em) => void (await em.nativeUpdate(DumpEntity, { id }, done)));
-            await this.#expire(server.id, database);
+            await this.#expire(server, database);
             return { ...row, ...done, id };
         } catch (error) {
             await ctx.db.write(async (em) => void (await em.nativeDelete(DumpEntity, { id })));
@@ -313,11 +313,11 @@ export class Dumps {
     }
 
     /** Keeps the newest dumps of each database. */
-    async #expire(serverId: number, database: string): Promise<void> {
+    async #expire({ id: serverId, dumpSchedule }: ServerRow, database: string): Promise<void> {
         const rows = (await this.#options.ctx.db.read((em) =>
             em.find(DumpEntity, { serverId, database, state: 'ready' }, { orderBy: { id: 'desc' } })
         )) as readonly object[] as readonly DumpRow[];
-        for (const row of rows.slice(this.#options.ctx.settings.dumpsKept)) {
+        for (const row of rows.slice(dumpSchedule?.keep ?? this.#options.ctx.settings.dumpsKept)) {
             await this.#forget(row);
         }
     }

@@ -1,7 +1,7 @@
 /** Servers that the panel runs: services that outlive the plugin and the panel. */
 import { type Actor, errors, isFailure, type TaskRun, type TaskView } from '@portico/sdk';
 
-import type { ManagedRow, ServerRow } from '../entities.ts';
+import type { DumpSchedule, ManagedRow, ServerRow } from '../entities.ts';
 import type { KindName } from '../kind.ts';
 import { makePassword } from '../passwords.ts';
 import type { Connections } from '../servers/connections.ts';
@@ -23,6 +23,7 @@ export interface NewManaged {
     readonly port: number | undefined;
     readonly memoryBytes: number | null;
     readonly preset: Preset;
+    readonly dumpSchedule: DumpSchedule | null;
 }
 
 /** What the servers need. */

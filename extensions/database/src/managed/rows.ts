@@ -1,7 +1,13 @@
 /** Rows of servers that the panel runs. */
 import type { EntityManager } from '@portico/sdk/db';
 
-import { ManagedEntity, type ManagedRow, ServerEntity, type ServerRow } from '../entities.ts';
+import {
+    type DumpSchedule,
+    ManagedEntity,
+    type ManagedRow,
+    ServerEntity,
+    type ServerRow
+} from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { KindName } from '../kind.ts';
 import type { Servers } from '../servers/servers.ts';
@@ -26,6 +32,7 @@ export interface ManagedInput {
     readonly port: number;
     readonly memoryBytes: number | null;
     readonly preset: Preset;
+    readonly dumpSchedule: DumpSchedule | null;
     /** Password of the panel's account, sealed. */
     readonly password: string;
 }
@@ -68,6 +75,7 @@ export class ManagedRows {
         port,
         memoryBytes,
         preset,
+        dumpSchedule,
         password
     }: ManagedInput): Promise<number> {
         const now = Date.now();
@@ -87,6 +95,7 @@ export class ManagedRows {
             readerName: null,
             readerPassword: null,
             readerMade: false,
+            dumpSchedule,
             serverVersion: null,
             flavour: null,
             createdAt: now,

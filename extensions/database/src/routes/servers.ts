@@ -144,13 +144,25 @@ function registerCreation(ctx: Ctx, services: Services): void {
                     { path: strange, message: `A server that is ${payload.mode} has no ${strange}` }
                 ]);
             }
+            await services.schedules.check(payload.dumpSchedule);
             if (payload.mode === 'managed') {
-                const { name, kind, release, port, memoryBytes = null, preset = 'web' } = payload;
-                audit({ after: { name, kind, mode: 'managed', release, port, memoryBytes, preset } });
+                const {
+                    name,
+                    kind,
+                    release,
+                    port,
+                    memoryBytes = null,
+                    preset = 'web',
+                    dumpSchedule = null
+                } = payload;
+                audit({
+                    after: { name, kind, mode: 'managed', release, port, memoryBytes, preset, dumpSchedule }
+                });
                 const task = await services.managed.create(
-                    { name, kind, release, port, memoryBytes, preset },
+                    { name, kind, release, port, memoryBytes, preset, dumpSchedule },
                     actor
                 );
+                await services.schedules.refresh();
                 return reply.accepted(task);
             }
             const { username, mode } = payload;
@@ -160,6 +172,7 @@ function registerCreation(ctx: Ctx, services: Services): void {
                 ]);
             }
             const row = await services.servers.register({ ...payload, mode, username });
+            await services.schedules.refresh();
             const view = (await viewer(services))(row);
             audit({ resourceId: view.id, after: view });
             return reply.created(`/api/plugins/${ctx.name}/servers/${view.id}`, view);
@@ -197,6 +210,7 @@ function registerChanges(ctx: Ctx, services: Services): void {
                 return reply.accepted(await managed.remove(params.id, query.data, actor));
             }
             await servers.remove(params.id, ifMatch);
+            await services.schedules.refresh();
             return null;
         }
     });
@@ -219,12 +233,14 @@ function registerUpdate(ctx: Ctx, services: Services): void {
         validate: { params: serverParams, payload: changedServer },
         async handler({ params, payload, ifMatch, audit }) {
             audit({ resourceId: params.id });
+            await services.schedules.check(payload.dumpSchedule);
             const before = await servers.get(params.id);
             const seen = (await viewer(services))(before);
             const after =
                 before.mode === 'managed'
                     ? await changeManaged(services, { before, seen, payload, ifMatch })
                     : (await servers.update(params.id, payload, ifMatch)).after;
+            await services.schedules.refresh();
             const view = (await viewer(services))(after);
             audit({ before: seen, after: view });
             return view;
@@ -238,7 +254,7 @@ async function changeManaged(
     {
         before,
         seen,
-        payload: { name, memoryBytes, preset, version, ...rest },
+        payload: { name, dumpSchedule, memoryBytes, preset, version, ...rest },
         ifMatch
     }: {
         readonly before: ServerRow;
@@ -256,7 +272,7 @@ async function changeManaged(
             { path: strange[0], message: `The panel sets ${strange[0]} of a server that it runs` }
         ]);
     }
-    const row = await servers.rename(before, name ?? before.name, { ifMatch, version });
+    const row = await servers.describe(before, { name, dumpSchedule }, { ifMatch, version });
     if (memoryBytes !== undefined || preset !== undefined) {
         await managed.set(before.id, {
             ...(memoryBytes === undefined ? {} : { memoryBytes }),

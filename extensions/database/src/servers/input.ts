@@ -71,7 +71,29 @@ const fields = {
         .allow(null)
         .label('Authority')
         .description('PEM of the authority that signed the certificate; default: the public ones')
-        .meta({ media: 'application/x-pem-file', ui: { group: 'Encryption', advanced: true } })
+        .meta({ media: 'application/x-pem-file', ui: { group: 'Encryption', advanced: true } }),
+    dumpSchedule: joi
+        .object({
+            cron: joi
+                .string()
+                .max(200)
+                .required()
+                .label('Times')
+                .description('Five fields, or six with seconds first')
+                .meta({ ui: { widget: 'cron' } }),
+            timezone: joi.string().max(64).label('Time zone').description('Default: the machine’s'),
+            keep: joi
+                .number()
+                .integer()
+                .min(1)
+                .max(1_000)
+                .label('Dumps kept of a database')
+                .description('Default: as the settings say')
+        })
+        .allow(null)
+        .label('Scheduled dumps')
+        .description('When all its databases are dumped by themselves')
+        .meta({ ui: { advanced: true } })
 };
 const managedFields = {
     memoryBytes: joi
@@ -245,6 +267,15 @@ export const serverSchema = joi.object({
         })
         .required()
         .label('Listens on'),
+    dumpSchedule: joi
+        .object({
+            cron: joi.string().required().label('Times'),
+            timezone: joi.string().label('Time zone'),
+            keep: joi.number().integer().label('Dumps kept of a database')
+        })
+        .allow(null)
+        .required()
+        .label('Scheduled dumps'),
     runtime: joi
         .valid('native', null)
         .required()
@@ -290,6 +321,7 @@ export function serverView(
         release: managed?.release ?? null,
         memoryBytes: managed?.memoryBytes ?? null,
         preset: managed?.preset ?? null,
+        dumpSchedule: row.dumpSchedule,
         createdAt: new Date(row.createdAt).toISOString(),
         updatedAt: new Date(row.updatedAt).toISOString()
     };

@@ -65,16 +65,19 @@ export class Servers {
         });
     }
 
-    /** Gives a server another name. @throws CONFLICT 40900, VERSION_STALE 41200 */
-    async rename(
+    /** Changes what needs no login. @throws CONFLICT 40900, VERSION_STALE 41200 */
+    async describe(
         before: ServerRow,
-        name: string,
+        {
+            name = before.name,
+            dumpSchedule = before.dumpSchedule
+        }: Pick<ChangedServer, 'name' | 'dumpSchedule'>,
         { ifMatch, version }: { readonly ifMatch: string | null; readonly version: number | undefined }
     ): Promise<ServerRow> {
         checkVersion(before, ifMatch, version);
         const { id } = before;
         return this.#unique(async (em) => {
-            const change = { name, version: before.version + 1, updatedAt: Date.now() };
+            const change = { name, dumpSchedule, version: before.version + 1, updatedAt: Date.now() };
             const changed = await em.nativeUpdate(ServerEntity, { id, version: before.version }, change);
             const after = await findServer(em, id);
             if (changed === 0) {
@@ -118,6 +121,7 @@ export class Servers {
             password: password === '' || password === null ? null : await this.#ctx.secrets.seal(password),
             nextPassword: null,
             ...(await this.#readerColumns(input.reader ?? null)),
+            dumpSchedule: input.dumpSchedule ?? null,
             serverVersion: seen.serverVersion,
             flavour: seen.flavour,
             createdAt: now,
@@ -153,6 +157,7 @@ export class Servers {
             username: login.username,
             password: login.password === '' ? null : await this.#ctx.secrets.seal(login.password),
             nextPassword: null,
+            ...(input.dumpSchedule === undefined ? {} : { dumpSchedule: input.dumpSchedule }),
             ...(input.reader === undefined ? {} : await this.#readerColumns(input.reader)),
             serverVersion: seen.serverVersion,
             flavour: seen.flavour,

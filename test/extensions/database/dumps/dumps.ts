@@ -265,6 +265,29 @@ for (const { kind, lacks, start } of kinds) {
             await expect(instance.sql('select 1', undefined, given)).to.reject();
         });
 
+        run('are made by a schedule, and only so many are kept', async () => {
+            const dumpsOf = async () =>
+                (await panel.ask('GET', '/dumps?limit=500')).data as { database: string }[];
+            for (const cron of ['x', '99 * * * *']) {
+                const bad = await panel.ask('PUT', server, { dumpSchedule: { cron } });
+                expect([cron, bad.code]).to.equal([cron, 40001]);
+            }
+            expect((await panel.ask('GET', server)).data.dumpSchedule).to.be.null();
+            const dumpSchedule = { cron: '0 3 * * *', timezone: 'UTC', keep: 1 };
+            expect((await panel.ask('PUT', server, { dumpSchedule })).data.dumpSchedule).to.equal(
+                dumpSchedule
+            );
+            const next = await panel.host.schedules.next(`dumps-${id}`);
+            expect(next?.toISOString()).to.match(/T03:00:00/);
+            await panel.host.schedules.run(`dumps-${id}`);
+            expect((await panel.host.tasks.wait()).state).to.equal('succeeded');
+            const made = (await dumpsOf()).map(({ database }) => database);
+            expect(made).to.include(odd);
+            expect(new Set(made).size).to.equal(made.length);
+            await panel.ask('PUT', server, { dumpSchedule: null });
+            expect((await panel.ask('GET', server)).data.dumpSchedule).to.be.null();
+        });
+
         run('go into a backup and come back from it beside what is there', async () => {
             const folder = mkdtempSync(join(tmpdir(), 'portico-lent-'));
             const given = await panel.host.hooks.run('backup.list', {});
