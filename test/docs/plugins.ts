@@ -89,7 +89,7 @@ describe('docs/plugins', { timeout: 180_000 }, () => {
         await compile(place);
         expect(await nodeTest(place, 'patterns.test.ts'))
             .to.match(/^# fail 0$/m)
-            .and.to.match(/^# pass 12$/m);
+            .and.to.match(/^# pass 13$/m);
     });
 
     it('has an example that compiles, passes its tests and keeps to what every plugin keeps to', async () => {
