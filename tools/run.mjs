@@ -4,12 +4,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { end, leftBehind } from './processes.mjs';
+import { openScratch } from './scratch.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const BIN = join(ROOT, 'node_modules', '.bin');
@@ -20,9 +20,9 @@ const MERCY_MS = 5_000; // how long a process that was told to stop may take to 
 
 const alive = new Set();
 
+const scratch = openScratch();
 // Holds what the processes of this run have compiled, with types removed: reading it halves the CPU time that a panel needs to start.
-const compileCache = mkdtempSync(join(tmpdir(), 'portico-compiled-'));
-process.once('exit', () => rmSync(compileCache, { recursive: true, force: true, maxRetries: 3 }));
+const compileCache = mkdtempSync(join(scratch, 'c'));
 
 /** Ends everything that is still running, for when the run itself is interrupted. */
 export function stopAll() {
@@ -46,9 +46,9 @@ export async function runCheck(name) {
 
 /** Runs one test file with lab; it passes when each test does and nothing is left behind. */
 export async function runFile(file, { limitMinutes }) {
-    const folder = mkdtempSync(join(tmpdir(), 'pt-')); // short: a unix socket's path ends at 108 bytes
+    const folder = mkdtempSync(join(scratch, 't')); // short: a unix socket's path ends at 108 bytes
     chmodSync(folder, 0o1777); // as /tmp itself: an engine that runs as another user must get through
-    const journalFolder = mkdtempSync(join(tmpdir(), 'portico-journal-'));
+    const journalFolder = mkdtempSync(join(scratch, 'journal-'));
     const journal = join(journalFolder, 'journal');
     const mark = `PORTICO_TEST_FILE=${folder}`;
     const problems = [];

@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, rmdirSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import { expect } from '@hapi/code';
@@ -88,7 +89,7 @@ describe('tools/test', () => {
             const { code, output, lines } = await run(['leaves-mount', 'passes']);
             const [, folder = ''] = /cannot be removed: .*'(\/[^']+)'/.exec(output) ?? [];
             execFileSync('umount', [folder]);
-            rmdirSync(folder);
+            rmSync(dirname(folder), { recursive: true });
             expect(lines.at(-1)).to.equal('3 passed, 1 failed');
             expect(code).to.equal(1);
         }
