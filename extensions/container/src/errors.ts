@@ -16,7 +16,6 @@ export const fail = defineErrors({
     DEPLOY_FAILED: { code: 42252, message: '{service}: {why}' },
     POLICY_REFUSED: { code: 42253, message: 'The policy refuses it: see `findings`' },
     ENGINE_REFUSED: { code: 42254, message: 'The engine refused it: {engine}' },
-    TOO_MANY_SESSIONS: { code: 42950, message: '{limit} sessions are open, which is the limit' },
     ENGINE_LACKS: { code: 50150, message: 'This engine cannot do it: {what}' },
     REGISTRY_FAILED: { code: 50250, message: 'The registry did not give it: {message}' },
     ENGINE_DOWN: { code: 50350, message: 'The engine gives no answer: {why}' }

@@ -6,7 +6,9 @@ import { registerHealthChecks } from './health.ts';
 import { registerComposeRoutes } from './routes/compose.ts';
 import { registerContainerRoutes } from './routes/containers.ts';
 import { registerEngineRoutes } from './routes/engine.ts';
+import { registerExecRoutes } from './routes/exec.ts';
 import { registerImageRoutes } from './routes/images.ts';
+import { registerResourceRoutes } from './routes/resources.ts';
 import { registerStackRoutes } from './routes/stacks.ts';
 import { registerStreamRoutes } from './routes/streams.ts';
 import { createServices } from './services.ts';
@@ -24,6 +26,8 @@ export default definePlugin({
         registerStackRoutes(ctx, services);
         registerStreamRoutes(ctx, services);
         registerImageRoutes(ctx, services);
+        registerResourceRoutes(ctx, services);
+        registerExecRoutes(ctx, services);
         registerEngineRoutes(ctx, services);
         registerHealthChecks(ctx, services);
         ctx.onStop(() => services.stats.close());

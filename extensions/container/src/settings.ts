@@ -55,14 +55,6 @@ export const settings = joi.object({
         .default(10)
         .label('Revisions kept')
         .description('Revisions of each stack that a rollback can go to'),
-    sessions: joi
-        .number()
-        .integer()
-        .min(0)
-        .max(100)
-        .default(20)
-        .label('Sessions')
-        .description('Terminals in containers that may be open at the same time'),
     logBytes: joi
         .number()
         .integer()

@@ -178,6 +178,43 @@ describe('Containers of a real engine', { timeout: limitMs }, () => {
         }
     );
 
+    real('run commands, and have networks and volumes that the policy knows', async () => {
+        await rig.make('/containers', { name: 'box', image, command: ['sleep', '1000'], stopSeconds: 0 });
+        const ran = await rig.post('/containers/box/exec', {
+            command: ['sh', '-c', 'echo "$X"; echo err >&2; exit 4'],
+            env: { X: 'a b' }
+        });
+        expect(ran.data).to.equal({ exitCode: 4, stdout: 'a b\n', stderr: 'err\n', truncated: false });
+        const late = await rig.post('/containers/box/exec', {
+            command: ['sh', '-c', 'echo begun; sleep 1000'],
+            timeoutSeconds: 1
+        });
+        expect([late.data.exitCode, late.data.stdout, late.data.truncated]).to.equal([null, 'begun\n', true]);
+        const tired = { role: 'admin', fresh: false } as const;
+        expect((await rig.ask('POST', '/containers/box/exec', { command: ['true'] }, tired)).code).to.equal(
+            40301
+        );
+        expect(
+            (await rig.ask('POST', '/containers/box/exec', { command: ['true'] }, 'operator')).status
+        ).to.equal(403);
+
+        expect((await rig.post('/networks', { name: 'inner', internal: true })).data.internal).to.be.true();
+        expect((await rig.post('/networks', { name: 'inner' })).code).to.equal(40900);
+        expect((await rig.ask('DELETE', '/networks/inner')).status).to.equal(200);
+        expect((await rig.post('/volumes', { name: 'plain' })).status).to.equal(201);
+        const options = { type: 'none', o: 'bind', device: '/etc' };
+        expect((await rig.post('/volumes', { name: 'trap2', options })).code).to.equal(42253);
+        const labels = { 'com.docker.compose.project': 'other' };
+        expect((await rig.post('/volumes', { name: 'trap2', labels })).code).to.equal(40001);
+        await rig.make('/containers/box/recreate', {
+            mounts: [{ type: 'volume', source: 'plain', target: '/data' }]
+        });
+        expect((await rig.get('/volumes/plain')).data.usedBy).to.equal(['box']);
+        expect((await rig.ask('DELETE', '/volumes/plain')).code).to.equal(40901);
+        expect((await rig.ask('DELETE', '/containers/box?force=true')).status).to.equal(200);
+        expect((await rig.ask('DELETE', '/volumes/plain')).status).to.equal(200);
+    });
+
     real('say when the engine is silent, and when there is none', async () => {
         rig.engine.pause();
         const hung = await rig.get('/containers');

@@ -1,8 +1,6 @@
 /** The client of the engine's API: HTTP over its unix socket. */
 // eslint-disable-next-line no-restricted-imports -- each connection is one of ctx.dial, which lets through granted sockets alone
 import { type IncomingMessage, request } from 'node:http';
-import type { Socket } from 'node:net';
-import { finished } from 'node:stream/promises';
 
 import { errors, type FailureError, isFailure } from '@portico/sdk';
 
@@ -97,45 +95,6 @@ export class Engine {
             return response;
         }
         throw failureOf(statusCode, await readText(response));
-    }
-
-    /** A call after which the connection belongs to the caller, both ways. */
-    async hijack(path: string, body: object): Promise<{ readonly socket: Socket; readonly head: Buffer }> {
-        const { socket, prefix } = await this.info();
-        const { promise, resolve, reject } = Promise.withResolvers<{ socket: Socket; head: Buffer }>();
-        const text = JSON.stringify(body);
-        const sent = request({
-            method: 'POST',
-            path: `${prefix}${path}`,
-            createConnection: () => this.#ctx.dial({ path: socket }),
-            headers: {
-                host: 'engine',
-                connection: 'Upgrade',
-                upgrade: 'tcp',
-                'content-type': 'application/json',
-                'content-length': Buffer.byteLength(text)
-            }
-        });
-        const timer = setTimeout(
-            () => sent.destroy(fail.ENGINE_DOWN({ why: 'no answer in 5 s' })),
-            patienceMs
-        );
-        sent.once('upgrade', (_response: IncomingMessage, connection, head) =>
-            resolve({ socket: connection as Socket, head })
-        );
-        sent.once('response', (response) => {
-            readText(response).then(
-                (said) => reject(failureOf(response.statusCode ?? 500, said)),
-                (error: unknown) => reject(downOf(error))
-            );
-        });
-        sent.once('error', (error) => reject(downOf(error)));
-        sent.end(text);
-        try {
-            return await promise;
-        } finally {
-            clearTimeout(timer);
-        }
     }
 
     async #find(setting: string | undefined): Promise<EngineInfo> {
@@ -246,19 +205,12 @@ function infoOf(socket: string, version: EngineVersion): EngineInfo {
     };
 }
 
-/** The whole body, as UTF-8. */
-export async function readText(response: IncomingMessage): Promise<string> {
+async function readText(response: IncomingMessage): Promise<string> {
     const chunks: Buffer[] = [];
     for await (const chunk of response) {
         chunks.push(chunk as Buffer);
     }
     return Buffer.concat(chunks).toString();
-}
-
-/** Waits for the end of an answer whose content does not matter. */
-export async function drain(response: IncomingMessage): Promise<void> {
-    response.resume();
-    await finished(response);
 }
 
 function failureOf(status: number, text: string): FailureError {

@@ -19,7 +19,7 @@ export interface KnownContainer {
 }
 
 /** Tells an id or a name of a container; anything else would be a path or a query. */
-export const isContainerId = (text: string): boolean => /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$/.test(text);
+const isContainerId = (text: string): boolean => /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$/.test(text);
 
 /** Reads containers, volumes, networks and images of the engine. */
 export class Inventory {

@@ -172,6 +172,7 @@ export class Images {
                     run.progress(layers.add(line));
                     digest = line.aux?.Digest ?? digest;
                 }
+                run.signal.throwIfAborted();
                 return { image, digest };
             }
         );
@@ -217,6 +218,8 @@ export class Images {
             }
             throw error;
         }
+        // An answer that was cut by its signal may end without an error.
+        run.signal.throwIfAborted();
         const found = await this.#mustFind(image);
         return { id: found.Id, digest: digestIn(found, image) };
     }
