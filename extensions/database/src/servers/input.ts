@@ -152,9 +152,6 @@ export const newServer = joi.object({
         .meta({ ui: { group: runByPanel, advanced: true } }),
     ...managedFields
 });
-/** What such a body holds. */
-export type AnyNewServer = Value<typeof newServer>;
-
 /** Fields that only a server has which runs already. */
 const ofRegistered = ['host', 'socket', 'username', 'password', 'reader', 'tls', 'ca'] as const;
 /** Fields that only a server has which the panel runs. */
