@@ -2,7 +2,7 @@
  * The programs of the system that Portico runs, and the Debian package that brings each.
  *
  * `for` says who needs it: `start` (the panel itself), `test` (a test cannot run without it; what `start` needs, tests
- * need too) or `bench`. `variable` names the environment variable that points to another binary. `unit` is the service
+ * need too) or `bench`. A `command` with a path is a file that the package brings. `variable` names the environment variable that points to another binary. `unit` is the service
  * that the package would start by itself and that must not run, because the panel starts its own.
  */
 export const SYSTEM_PACKAGES = [
@@ -49,6 +49,12 @@ export const SYSTEM_PACKAGES = [
         package: 'php8.2-cli',
         for: 'test',
         what: 'the PHP on the command line, for the tools of sites'
+    },
+    {
+        command: '/usr/share/php8.2-mysql/mysql/mysqli.ini',
+        package: 'php8.2-mysql',
+        for: 'test',
+        what: "PHP's client of MariaDB, for the tests of WordPress"
     },
     {
         command: 'mariadbd',

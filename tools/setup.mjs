@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { SYSTEM_PACKAGES } from './packages.mjs';
@@ -180,6 +180,9 @@ function hint(missing) {
 }
 
 function find(command) {
+    if (isAbsolute(command)) {
+        return existsSync(command) ? command : undefined;
+    }
     return (process.env.PATH ?? '')
         .split(delimiter)
         .filter(Boolean)

@@ -1,4 +1,5 @@
-/** What the plugin reads of the machine by itself: its clock and the addresses of its interfaces. */
+/** What the plugin reads of the machine by itself: its clock, the addresses of its interfaces and the names of its users. */
+import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 
 import { type Interval, overlaps, readPeer, readPrefix } from './address/interval.ts';
@@ -15,6 +16,8 @@ export interface Machine {
     /** Milliseconds since 1970. */
     now(): number;
     addresses(): readonly OwnAddress[];
+    /** Names of local users by their numbers, as texts. */
+    users(): Promise<ReadonlyMap<string, string>>;
 }
 
 /** The machine that the panel runs on. */
@@ -23,8 +26,15 @@ export const realMachine: Machine = {
     addresses: () =>
         Object.entries(networkInterfaces()).flatMap(([name, all = []]) =>
             all.flatMap(({ address, cidr }) => ownAddress(name, address, cidr) ?? [])
-        )
+        ),
+    users: async () => readUsers(await readFile('/etc/passwd', 'utf8').catch(() => ''))
 };
+
+/** Reads the form of `/etc/passwd`: of two users with one number, the first counts. */
+export function readUsers(text: string): ReadonlyMap<string, string> {
+    const pairs = text.split('\n').map((line) => line.split(':'));
+    return new Map(pairs.reverse().map(([name = '', , uid = '']) => [uid, name]));
+}
 
 /** An address with its network; null for a text that is none. */
 export function ownAddress(name: string, address: string, cidr: string | null): OwnAddress | null {

@@ -11,6 +11,7 @@ import { Folders } from './sites/folders.ts';
 import { SiteHosts } from './sites/hosts.ts';
 import { Locks } from './sites/locks.ts';
 import { Store } from './sites/store.ts';
+import { WordPress } from './sites/wordpress.ts';
 import { Slots } from './switching/slots.ts';
 import { Switches } from './switching/switches.ts';
 import { Tools } from './tools/tools.ts';
@@ -46,15 +47,16 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const configurations = new Configurations(ctx, folders);
     const masters = new Masters(ctx);
     const hosts = new SiteHosts(ctx);
+    const owners = new FileOwners(ctx, accounts, folders);
     const slots = new Slots({ ctx, store, releases, accounts, folders, configurations, masters });
     const parts = { ctx, machine, store, releases, accounts, folders, configurations, masters, hosts, slots };
     return {
         ...parts,
         locks: new Locks(),
-        creation: new Creation(parts),
+        creation: new Creation({ ...parts, wordpress: new WordPress(ctx, releases, configurations, owners) }),
         changes: new Changes(parts),
         switches: new Switches(parts),
-        owners: new FileOwners(ctx, accounts, folders),
+        owners,
         tools: new Tools(ctx, releases, configurations),
         packages: new Packages(ctx, releases)
     };

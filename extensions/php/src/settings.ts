@@ -25,6 +25,25 @@ export const settings = joi.object({
         .pattern(/^\d{1,2}\.\d{1,2}$/)
         .label('Release of new sites')
         .description('Such as 8.2; default: the newest that is installed'),
+    wordpressArchive: joi
+        .object({
+            url: joi
+                .string()
+                .pattern(/^(?:https:\/\/|\/)[^\s\0]+\.(?:tar\.gz|tgz|zip)$/i)
+                .max(1_000)
+                .required()
+                .label('Where it is')
+                .description('An address of HTTPS, or the path of a file on this machine')
+                .example('https://wordpress.org/latest.tar.gz'),
+            sha256: joi
+                .string()
+                .pattern(/^[0-9a-f]{64}$/i)
+                .required()
+                .label('SHA-256')
+        })
+        .label('Archive of WordPress')
+        .description('For the template `wordpress`: a release as wordpress.org gives it, .tar.gz or .zip')
+        .meta({ ui: { group: 'WordPress', advanced: true } }),
     logBytes: joi
         .number()
         .integer()

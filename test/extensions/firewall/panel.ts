@@ -210,7 +210,8 @@ describe('the firewall in a panel', patient, () => {
         const { data: listeners } = await ask('GET', '/listeners');
         expect(listeners.find((each: { port: number }) => each.port === port)).to.include({
             protocol: 'tcp',
-            address: '0.0.0.0'
+            address: '0.0.0.0',
+            user: 'root'
         });
         const { data: map } = await ask('GET', '/reachability');
         const of = (wanted: number): unknown =>

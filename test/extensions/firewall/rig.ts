@@ -2,6 +2,7 @@
 import { createTestHost, type TestAnswer, type TestHost, type TestHostOptions } from '@portico/testing';
 
 import { defineFirewall } from '../../../extensions/firewall/src/index.ts';
+import { realMachine } from '../../../extensions/firewall/src/machine.ts';
 import { Network } from './namespaces.ts';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are looked into by the tests, field by field
@@ -25,7 +26,8 @@ export class FirewallRig implements AsyncDisposable {
         const time: { rig: FirewallRig | null } = { rig: null };
         const machine = {
             now: () => Date.now() + (time.rig?.ahead ?? 0),
-            addresses: () => network.addresses
+            addresses: () => network.addresses,
+            users: () => realMachine.users()
         };
         const host = await createTestHost(defineFirewall(machine), {
             package: new URL('../../../extensions/firewall/package.json', import.meta.url),

@@ -9,6 +9,7 @@ import {
     mkdtempSync,
     rmSync,
     statSync,
+    symlinkSync,
     writeFileSync
 } from 'node:fs';
 import { request } from 'node:http';
@@ -57,23 +58,23 @@ export class PhpRig {
     }
 
     /** Starts one, and lets `prepare` make what a test needs; when that fails, nothing stays behind. */
-    static async start(prepare: (rig: PhpRig) => Promise<void> = () => Promise.resolve()): Promise<PhpRig> {
+    static async start(
+        prepare: (rig: PhpRig) => Promise<void> = () => Promise.resolve(),
+        others: readonly string[] = []
+    ): Promise<PhpRig> {
         process.umask(0o077); // as the process of the panel does; `startPanel` runs it in this one
         const top = mkdtempSync(join(tmpdir(), 'portico-php-'));
         chmodSync(top, 0o755);
         mkdirSync(join(top, 'plugins'));
-        const extension = fileURLToPath(new URL('../../../extensions/php', import.meta.url));
-        execFileSync('ln', ['-s', extension, join(top, 'plugins', 'php')]);
+        for (const name of ['php', ...others]) {
+            const extension = fileURLToPath(new URL(`../../../extensions/${name}`, import.meta.url));
+            symlinkSync(extension, join(top, 'plugins', name));
+        }
         const panel = await startPanel({ environment: { PORTICO_PLUGIN_DIRS: join(top, 'plugins') } });
         const rig = new PhpRig(panel, top);
         try {
             await panel.panel.settled();
-            const set = await panel.client.put('/api/plugins/php', {
-                settings: { sitesFolder: join(top, 'www'), runFolder: join(top, 'run') }
-            });
-            if (set.status !== 200) {
-                throw new Error(`The plugin does not run: ${set.text}`);
-            }
+            await rig.configure({});
             await prepare(rig);
             return rig;
         } catch (error) {
@@ -108,6 +109,16 @@ export class PhpRig {
         const name = `${this.prefix}-${word}`;
         this.#accounts.add(`php-${name}`);
         return name;
+    }
+
+    /** Sets the plugin beside the folders of the test. */
+    async configure(settings: object): Promise<void> {
+        const set = await this.panel.client.put('/api/plugins/php', {
+            settings: { sitesFolder: join(this.top, 'www'), runFolder: join(this.top, 'run'), ...settings }
+        });
+        if (set.status !== 200) {
+            throw new Error(`The plugin does not run: ${set.text}`);
+        }
     }
 
     /** Makes a site, and resolves with its number. */

@@ -18,7 +18,8 @@ export interface Listener {
     readonly port: number;
     readonly pid: number | null;
     readonly program: string | null;
-    readonly user: string | null;
+    /** The number of the user; null where it is not known. */
+    readonly uid: string | null;
 }
 
 /** Lists programs that listen for TCP and UDP. @throws TOOL_MISSING 50302 */
@@ -98,7 +99,8 @@ export function parseListeners(text: string): readonly Listener[] {
                 port: Number(port),
                 pid: pid === undefined ? null : Number(pid),
                 program,
-                user: uid === undefined ? 'root' : uid
+                // `ss` leaves out the number of root.
+                uid: uid ?? '0'
             }
         ];
     });

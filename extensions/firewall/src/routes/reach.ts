@@ -13,7 +13,7 @@ export function registerReachRoutes(ctx: Ctx, services: Services): void {
     registerReachability(ctx, services);
 }
 
-function registerListeners(ctx: Ctx, { foreign }: Services): void {
+function registerListeners(ctx: Ctx, { foreign, machine }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/listeners',
@@ -57,7 +57,7 @@ function registerListeners(ctx: Ctx, { foreign }: Services): void {
                     .allow(null)
                     .required()
                     .label('User')
-                    .description('`root`, or the number of the user')
+                    .description('The number of a user that this machine does not name')
                     .meta({ ui: { column: 6 } }),
                 container: joi
                     .string()
@@ -69,14 +69,14 @@ function registerListeners(ctx: Ctx, { foreign }: Services): void {
             })
         ),
         async handler() {
-            const published = await foreign.published();
-            return (await listListeners(ctx)).map(({ protocol, text, port, pid, program, user }) => ({
+            const [published, users] = [await foreign.published(), await machine.users()];
+            return (await listListeners(ctx)).map(({ protocol, text, port, pid, program, uid }) => ({
                 protocol,
                 address: text,
                 port,
                 pid,
                 program,
-                user,
+                user: uid === null ? null : (users.get(uid) ?? uid),
                 container:
                     published.find((each) => each.protocol === protocol && each.port === port)?.target ?? null
             }));

@@ -1,5 +1,5 @@
 /** Routes that list, make, change and remove sites. */
-import { joi, reply, taskSchema } from '@portico/sdk';
+import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -54,7 +54,7 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
         access: 'write',
         summary: 'Make a site',
         description:
-            'An account, a folder, a PHP-FPM of its own and a host. Its task gives `{ siteId, hostId }`.',
+            'An account, a folder, a PHP-FPM of its own and a host. Its task gives `{ siteId, hostId }`, and for WordPress `adminPassword`.',
         answers: 'task',
         ui: { title: 'New site', role: 'action', primary: true },
         audit: { action: 'create', resource: 'site' },
@@ -62,6 +62,9 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
         returns: taskSchema,
         async handler({ payload, actor, audit }) {
             const { runtime: _runtime, ...input } = payload;
+            if (input.template === 'wordpress' && input.wordpress === undefined) {
+                throw errors.invalid([{ path: 'wordpress', message: 'The template wordpress needs it' }]);
+            }
             const site = await creation.begin(input);
             audit({
                 resourceId: site.id,
@@ -78,8 +81,12 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
                     lock: locks.take(site.id, 'creation')
                 },
                 async (run) => {
-                    const { id, hostId } = await creation.finish(site, run);
-                    return { siteId: id, hostId };
+                    const { site: made, adminPassword } = await creation.finish(site, run, input.wordpress);
+                    return {
+                        siteId: made.id,
+                        hostId: made.hostId,
+                        ...(adminPassword === undefined ? {} : { adminPassword })
+                    };
                 }
             );
         }

@@ -26,7 +26,7 @@ const closed = /^(?:private|logs)(?:\/|$)/;
 /** More entries are not looked at. */
 const mostEntries = 1_000_000;
 /** Names of files that only the account may read, wherever they lie. */
-const secret = /^(?:\.env(?:\..*)?|auth\.json|\.htpasswd|id_(?:rsa|ed25519)|.*\.(?:key|pem))$/;
+const secret = /^(?:\.env(?:\..*)?|wp-config\.php|auth\.json|\.htpasswd|id_(?:rsa|ed25519)|.*\.(?:key|pem))$/;
 
 /** Looks at the files of sites, and makes them right. */
 export class FileOwners {

@@ -21,6 +21,7 @@ import { checkExtraPaths, checkRoot } from './paths.ts';
 import { accountComment, type Site } from './site.ts';
 import type { Store } from './store.ts';
 import { page } from './templates.ts';
+import type { WordPress, WordPressInput } from './wordpress.ts';
 
 /** What a site is made of. */
 export interface NewSite {
@@ -30,6 +31,8 @@ export interface NewSite {
     readonly release?: string | undefined;
     readonly root?: string | undefined;
     readonly template: Template;
+    /** A site that a backup brings back has none: its files come from there. */
+    readonly wordpress?: WordPressInput | undefined;
     readonly ssl?: boolean | undefined;
     readonly sslMode?: SslMode | undefined;
     readonly extraPaths?: readonly string[] | undefined;
@@ -39,6 +42,13 @@ export interface NewSite {
 
 /** The task in which a site is made. */
 export type CreationRun = Pick<TaskRun, 'signal' | 'log' | 'actor'>;
+
+/** A site that was made. */
+export interface Created {
+    readonly site: Site;
+    /** Of WordPress. */
+    readonly adminPassword?: string;
+}
 
 /** What creation needs. */
 export interface CreationParts {
@@ -52,6 +62,7 @@ export interface CreationParts {
     readonly masters: Masters;
     readonly hosts: SiteHosts;
     readonly slots: Slots;
+    readonly wordpress: WordPress;
 }
 
 /** Makes sites and takes them away. */
@@ -79,6 +90,9 @@ export class Creation {
         checkRoot(root);
         if (database !== undefined) {
             requireDatabases(ctx);
+        }
+        if (input.wordpress !== undefined) {
+            await this.#checkWordPress(input, release.release);
         }
         const env = changedEnv({}, input.env ?? {});
         await checkExtraPaths(ctx, extraPaths, await store.all());
@@ -122,11 +136,12 @@ export class Creation {
     }
 
     /** Makes a site that was begun; one that fails is taken back whole. */
-    async finish(begun: Site, { signal, log, actor }: CreationRun): Promise<Site> {
+    async finish(begun: Site, run: CreationRun, wordpress?: WordPressInput): Promise<Created> {
+        const { log, actor } = run;
         let site = begun;
         try {
             site = await this.#provision(begun, actor, log);
-            return await this.#make(site, signal, log);
+            return await this.#make(site, run, wordpress);
         } catch (error) {
             log(`Taken back, because: ${error instanceof Error ? error.message : String(error)}`);
             // A folder that was there before is another's.
@@ -192,8 +207,21 @@ export class Creation {
         }
     }
 
-    async #make(site: Site, signal: AbortSignal, log: (line: string) => void): Promise<Site> {
-        const { accounts, folders, hosts, releases, slots, store } = this.#parts;
+    async #checkWordPress({ template, database }: NewSite, release: string): Promise<void> {
+        if (template !== 'wordpress' || database === undefined) {
+            throw errors.invalid([
+                { path: 'wordpress', message: 'WordPress needs the template wordpress, and a database' }
+            ]);
+        }
+        await this.#parts.wordpress.requireParts(release);
+    }
+
+    async #make(
+        site: Site,
+        { signal, log }: CreationRun,
+        input: WordPressInput | undefined
+    ): Promise<Created> {
+        const { accounts, wordpress, folders, hosts, releases, slots, store } = this.#parts;
         const release = await releases.get(site.release);
         signal.throwIfAborted();
         log(`Account ${site.account}`);
@@ -206,10 +234,14 @@ export class Creation {
         log(`PHP ${release.version}`);
         await slots.start(site);
         await slots.connect(site);
+        const adminPassword =
+            input === undefined ? null : await wordpress.install(site, account, input, { signal, log });
+        signal.throwIfAborted();
         signal.throwIfAborted();
         log(`Host ${site.domain}`);
         const hostId = await hosts.create(site);
-        return store.change(site.id, { hostId, phase: 'ready' });
+        const made = await store.change(site.id, { hostId, phase: 'ready' });
+        return { site: made, ...(adminPassword === null ? {} : { adminPassword }) };
     }
 
     async #fill(site: Site, account: Account): Promise<void> {

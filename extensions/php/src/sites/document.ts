@@ -36,7 +36,7 @@ const documentSchema = joi
             .pattern(/^\d{1,2}\.\d{1,2}$/)
             .required(),
         root: joi.string().max(200).required(),
-        template: joi.valid('empty', 'php').required(),
+        template: joi.valid('empty', 'php', 'wordpress').required(),
         ssl: joi.boolean().required(),
         sslMode: joi.valid('auto', 'internal').required(),
         extraPaths: joi.array().items(joi.string().max(500)).max(20).required(),
@@ -80,7 +80,7 @@ export async function restoreSite(
     using _lock = locks.take(site.id, 'a restore');
     let now =
         existing === undefined
-            ? await creation.finish(site, { signal, log: () => undefined, actor: null })
+            ? (await creation.finish(site, { signal, log: () => undefined, actor: null })).site
             : await changes.update(site, input);
     if (existing !== undefined && now.release !== release) {
         now = await switches.run(

@@ -11,6 +11,8 @@ const hostName = /^(?:\*\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 /** PHP-FPM takes no empty value and none of several lines, and reads one that begins with `$` as the name of a variable of its own. */
 const value = /^(?!\$)[^\0\r\n]{1,32768}$/;
 
+const line = /^[^\p{C}]*$/u;
+
 /** A release, such as `8.2`. */
 export const releaseSchema = () =>
     joi
@@ -85,9 +87,22 @@ export const newSiteSchema = joi.object({
         .label('Runtime')
         .meta({ ui: { advanced: true } }),
     template: joi
-        .choice({ empty: 'Nothing', php: 'A page that says that PHP runs' })
+        .choice({ empty: 'Nothing', php: 'A page that says that PHP runs', wordpress: 'WordPress' })
         .default('empty')
         .label('Begin with'),
+    wordpress: joi
+        .object({
+            title: joi.string().trim().min(1).max(200).pattern(line).required().label('Title'),
+            adminUser: joi
+                .string()
+                .pattern(/^[A-Za-z0-9_.@-]{1,60}$/)
+                .required()
+                .label('Admin')
+                .description('Its password is in the result of the task, and nowhere else'),
+            adminEmail: joi.string().email({ tlds: false }).max(100).required().label('E-mail of the admin')
+        })
+        .label('WordPress')
+        .description('With the template `wordpress`, which needs `database` on a server of MySQL or MariaDB'),
     database: joi
         .object({
             serverId: joi
