@@ -330,6 +330,11 @@ describe('/api/users/roles', () => {
     beforeEach(open);
     afterEach(close);
 
+    it('refuses a name that every object of a client has', async () => {
+        const refused = await ask('POST', '/api/users/roles', { name: 'constructor', permissions: [] });
+        expect([refused.code, refused.data.errors[0].path]).to.equal([40001, 'name']);
+    });
+
     it('lists the three fixed ones, and nobody changes those', async () => {
         const { data } = await ask('GET', '/api/users/roles');
         expect(data.map(({ name, fixed }: { name: string; fixed: boolean }) => [name, fixed])).to.equal([

@@ -5,6 +5,8 @@ import { type AddressInfo, Server as Listener } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 
+import type { FailureError } from '@portico/sdk';
+
 import { bindWhenFree } from '../../platform/address/ephemeral-port.ts';
 import { fail } from '../../platform/errors.ts';
 import { commonHeaders, failureEnvelope, jsonType } from '../http/answer/envelope.ts';
@@ -126,9 +128,50 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     refuse(socket, 400, refusalHeaders(), refusal(message));
 }
 
-/** Tells whether `Host` is missing (RFC 9112, section 3.2). Node would refuse the request too, but without the envelope. */
-export function lacksHost({ headers, httpVersion }: IncomingMessage): boolean {
-    return headers.host === undefined && httpVersion !== '1.0';
+/** A backslash, or a segment that the URL standard reads as `.` or `..`: `/api/x/../settings` would be another path for each reader. */
+const ambiguousPath = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/**
+ * Why a request reaches no server; null when it may. `Host` must be there, once (RFC 9112, section 3.2): Node takes the first of several, another
+ * proxy may take the last.
+ */
+function requestFault({ headers, httpVersion, rawHeaders, url = '/' }: IncomingMessage): FailureError | null {
+    if (headers.host === undefined && httpVersion !== '1.0') {
+        return fail.BAD_REQUEST(null, { message: 'The header Host is missing' });
+    }
+    if (
+        rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
+            .length > 1
+    ) {
+        return fail.BAD_REQUEST(null, { message: 'The header Host is there twice' });
+    }
+    const query = url.indexOf('?');
+    return ambiguousPath.test(query < 0 ? url : url.slice(0, query))
+        ? fail.NOT_FOUND(null, { message: 'The path may have no backslash, and no segment . or ..' })
+        : null;
+}
+
+/** Answers a request that may reach no server. @returns whether it was one */
+export function refuseRequest(request: IncomingMessage, response: ServerResponse): boolean {
+    const fault = requestFault(request);
+    if (fault !== null) {
+        const headers = { ...refusalHeaders(), connection: 'close' };
+        response.writeHead(statusOf(fault), headers).end(failureEnvelope(fault));
+    }
+    return fault !== null;
+}
+
+/** The same for an upgrade. */
+export function refuseUpgrade(request: IncomingMessage, socket: Duplex): boolean {
+    const fault = requestFault(request);
+    if (fault !== null) {
+        refuse(socket, statusOf(fault), refusalHeaders(), failureEnvelope(fault));
+    }
+    return fault !== null;
+}
+
+function statusOf({ code }: FailureError): number {
+    return Math.floor(code / 100);
 }
 
 /** Headers of an answer that no server gave. */
@@ -137,6 +180,6 @@ export function refusalHeaders(): Record<string, string> {
 }
 
 /** The body of a 400. */
-export function refusal(message: string): string {
+function refusal(message: string): string {
     return failureEnvelope(fail.BAD_REQUEST(null, { message }));
 }

@@ -13,7 +13,7 @@ import { liftTicket } from '../http/request/ticket.ts';
 import type { Route, RouteMethod } from '../http/route.ts';
 import { refuse } from '../http/routes/socket.ts';
 import type { HttpServer } from '../http/server.ts';
-import { createFront, lacksHost, listen, refusal, refusalHeaders, stopListening } from './front.ts';
+import { createFront, listen, refuseRequest, refuseUpgrade, stopListening } from './front.ts';
 import { Gate, type GateLimits, type Leave } from './gate.ts';
 import { Mount } from './mount.ts';
 import { enterWhenOpen, type StartOf, StartWaits } from './waiting.ts';
@@ -229,10 +229,7 @@ export class Gateway {
     }
 
     #serve(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
-        if (lacksHost(request)) {
-            response
-                .writeHead(400, { ...refusalHeaders(), connection: 'close' })
-                .end(refusal('The header Host is missing'));
+        if (refuseRequest(request, response)) {
             return;
         }
         liftTicket(request);
@@ -266,8 +263,7 @@ export class Gateway {
     }
 
     #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-        if (lacksHost(request)) {
-            refuse(socket, 400, refusalHeaders(), refusal('The header Host is missing'));
+        if (refuseUpgrade(request, socket)) {
             return;
         }
         liftTicket(request);

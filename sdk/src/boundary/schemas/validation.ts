@@ -78,12 +78,24 @@ export function validate(
         vast ? early : whole
     ).validate(given);
     if (error === undefined) {
+        if (place === 'params' && !isPlain(given, valid)) {
+            throw errors.notFound();
+        }
         return valid;
     }
     if (place === 'params') {
         throw errors.notFound();
     }
     throw errors.invalid(faultsOf(vast ? (whole.validate(beginningOf(given)).error ?? error) : error));
+}
+
+/** Whether each number in a path has its one spelling: `01`, `+1` and `1e0` are no ids, or one thing would have many addresses. */
+function isPlain(given: unknown, valid: unknown): boolean {
+    const texts = (given ?? {}) as Readonly<Record<string, unknown>>;
+    return Object.entries((valid ?? {}) as object).every(
+        ([name, value]) =>
+            typeof value !== 'number' || typeof texts[name] !== 'string' || String(value) === texts[name]
+    );
 }
 
 /** All faults, without the values. When a value is outside a list and also of the wrong type, only the fault that names the list is kept. */

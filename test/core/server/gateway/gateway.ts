@@ -96,6 +96,23 @@ const things = (): Route[] => {
             returns: joi.object({ id: joi.number().required(), version: joi.number().required() }),
             handler: ({ params }) => ({ id: params.id, version: 3 })
         }),
+        ...(['/api/named/{name}', '/api/tree/{name*}', '/api/free/{name}'] as const).map((path, at) =>
+            json({
+                id: `things.named${at}`,
+                method: 'GET',
+                path,
+                access: 'things:read',
+                summary: 'Reads by name',
+                validate: {
+                    params: joi.object({
+                        name: path.startsWith('/api/free')
+                            ? joi.string().meta({ anyText: true }).required()
+                            : joi.string().required()
+                    })
+                },
+                handler: ({ params }) => ({ name: params.name })
+            })
+        ),
         json({
             id: 'things.create',
             method: 'POST',
@@ -446,6 +463,40 @@ describe('createGateway', () => {
         }
         expect(answer.headers['content-type']).to.equal('text/event-stream; charset=utf-8');
         expect(text).to.startWith(': open\n\nid: 1\nevent: tick\ndata: {"n":1}\n\n');
+    });
+
+    it('takes one spelling of a path, of an id and of the host', async () => {
+        const raw = async (head: string): Promise<string> => {
+            const peer = connect(port, '127.0.0.1');
+            peer.end(`${head}\r\nAuthorization: Bearer admin\r\nConnection: close\r\n\r\n`);
+            let text = '';
+            for await (const chunk of peer) {
+                text += chunk;
+            }
+            return text.slice('HTTP/1.1 '.length, 'HTTP/1.1 '.length + 3);
+        };
+        for (const [path, status] of [
+            ['/api/things/7', '200'],
+            ['/api/things/07', '404'],
+            ['/api/things/+7', '404'],
+            ['/api/things/7e0', '404'],
+            ['/api/things/7.0', '404'],
+            ['/api/things/%37', '404'],
+            ['/api/x/../things', '404'],
+            ['/api/x/%2e%2E/things', '404'],
+            ['/api/./things', '404'],
+            ['/api\\things', '404'],
+            ['/api/named/plain', '200'],
+            ['/api/named/a%2Fb', '404'],
+            ['/api/named/a%5Cb', '404'],
+            ['/api/named/a%00b', '404'],
+            ['/api/free/a%2Fb', '200'],
+            ['/api/tree/a/b', '200'],
+            ['/api/tree/a/%2e%2e%2fb', '404']
+        ] as const) {
+            expect(await raw(`GET ${path} HTTP/1.1\r\nHost: panel`), path).to.equal(status);
+        }
+        expect(await raw('GET /api/things HTTP/1.1\r\nHost: panel\r\nhost: other')).to.equal('400');
     });
 
     it('takes a ticket instead of a token on a GET, and keeps it out of what handlers see', async () => {

@@ -24,7 +24,7 @@ const shape = joi.object({
     name: joi
         .string()
         .pattern(roleNamePattern, 'role name')
-        .invalid(...fixedRoles)
+        .invalid(...fixedRoles, 'constructor')
         .required(),
     description: joi.string().max(1000).allow('').required(),
     permissions: joi

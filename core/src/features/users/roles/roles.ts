@@ -109,6 +109,7 @@ export class Roles {
 
     /** @throws CONFLICT 40900, VALIDATION_FAILED 40001, FORBIDDEN 40300 */
     async create(call: Call, name: string, input: RoleInput): Promise<Reply<RoleView>> {
+        refuseReserved(name);
         const permissions = this.#given(call.actor, input.permissions ?? [], []);
         return this.#db.write(async (tx) => {
             if (isFixed(name) || (await tx.em.count(RoleEntity, { name })) > 0) {
@@ -277,6 +278,13 @@ export class Roles {
 
 function isFixed(name: string): name is FixedRole {
     return (fixedRoles as readonly string[]).includes(name);
+}
+
+/** Clients keep roles in objects by name: there, `constructor` is always one. */
+function refuseReserved(name: string): void {
+    if (name in Object.prototype) {
+        throw invalid({ path: 'name', message: 'name is a reserved word' });
+    }
 }
 
 function refuseFixed(name: string): void {

@@ -12,10 +12,49 @@ const mebibyte = 1024 * 1024;
 
 /** Path and query. @throws NOT_FOUND, VALIDATION_FAILED */
 export function readAddress(route: Route, call: HttpCall, request: Request): void {
+    checkPath(route, request);
     call.params = validate(route.validate?.params, request.params, 'params', route.method);
     call.query = knownQuery(route, request.raw.req.url ?? '', () =>
         validate(route.validate?.query, request.query, 'query', route.method)
     );
+}
+
+/** A digit that is encoded, as no client does (RFC 3986, section 2.3): `%31` is not the id 1. */
+const encodedDigit = /%3\d/;
+
+/**
+ * Keeps text out of parameters that a handler could take for another path: a slash where the route has no `{name*}`, a backslash, `.` and `..`.
+ * A schema whose parameter has `meta({ anyText: true })` asks for them.
+ */
+function checkPath(route: Route, request: Request): void {
+    const params = request.params as Readonly<Record<string, unknown>>;
+    for (const name in params) {
+        const text = params[name];
+        if (
+            typeof text === 'string' &&
+            (/[/\\]/.test(text) || text === '.' || text === '..') &&
+            !(takesPath(route, name) && !/\\|(?:^|\/)\.{1,2}(?:\/|$)/.test(text)) &&
+            !asksForAnyText(route, name)
+        ) {
+            throw fail.NOT_FOUND();
+        }
+    }
+    if (encodedDigit.test((request.raw.req.url ?? '').split('?', 1)[0] ?? '')) {
+        throw fail.NOT_FOUND();
+    }
+}
+
+function takesPath({ path }: Route, name: string): boolean {
+    return path.includes(`{${name}*`);
+}
+
+function asksForAnyText({ validate: schemas }: Route, name: string): boolean {
+    const { keys } = (schemas?.params?.describe() ?? {}) as {
+        readonly keys?: Readonly<
+            Record<string, { readonly metas?: readonly { readonly anyText?: unknown }[] }>
+        >;
+    };
+    return keys?.[name]?.metas?.some(({ anyText }) => anyText === true) === true;
 }
 
 /** A JSON body. @throws UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, VALIDATION_FAILED */
