@@ -49,7 +49,9 @@ function takesPath({ path }: Route, name: string): boolean {
 }
 
 function asksForAnyText({ validate: schemas }: Route, name: string): boolean {
-    const { keys } = (schemas?.params?.describe() ?? {}) as {
+    // The SDK's type of a schema hides this method of joi, which every schema has.
+    const params = schemas?.params as { describe?(): object } | undefined;
+    const { keys } = (params?.describe?.() ?? {}) as {
         readonly keys?: Readonly<
             Record<string, { readonly metas?: readonly { readonly anyText?: unknown }[] }>
         >;
