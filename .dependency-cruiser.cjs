@@ -147,8 +147,15 @@ const LAYERS = [
         instead: 'What lies beside core/src imports nothing of another package.'
     },
     {
+        name: 'webui-browser',
+        files: '^extensions/webui/web/',
+        may: ['extensions/webui/web/'],
+        instead:
+            'The pages run in a browser and know the API alone: they import packages and their own folder.'
+    },
+    {
         name: 'extension',
-        files: '^extensions/([^/]+)/',
+        files: '^extensions/([^/]+)/(?!web/)',
         may: ['extensions/$1/', SDK, 'extensions/[^/]+/src/contract\\.ts$'],
         instead:
             'An extension imports only @portico/sdk of ours, and of another extension only its contract, as a type: ask for what is missing in the SDK.'
@@ -240,7 +247,7 @@ module.exports = {
         enhancedResolveOptions: {
             conditionNames: ['portico-source', 'import', 'node', 'types', 'default'],
             exportsFields: ['exports'],
-            extensions: ['.ts', '.mjs', '.js', '.cjs', '.json', '.d.ts']
+            extensions: ['.ts', '.tsx', '.mjs', '.js', '.cjs', '.json', '.d.ts']
         }
     }
 };

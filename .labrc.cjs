@@ -13,6 +13,8 @@ module.exports = {
         'Symbol(@mikro-orm/core/EntitySchema.REGISTRY)',
         // Zod, by which the official MCP client and server check messages, shares these in the same way.
         '__zod_globalConfig',
-        '__zod_globalRegistry'
+        '__zod_globalRegistry',
+        // Playwright, which drives the browser, ends its children by it.
+        'Symbol(signal-exit emitter)'
     ].join(',')
 };

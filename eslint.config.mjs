@@ -7,7 +7,7 @@ import portico from './tools/lint/rules.mjs';
 
 // What a reviewer would otherwise have to say twice. Prettier formats; nothing here speaks of layout.
 
-const TYPESCRIPT = ['**/*.ts'];
+const TYPESCRIPT = ['**/*.ts', '**/*.tsx'];
 const SOURCES = [
     'core/src/**/*.ts',
     'sdk/src/**/*.ts',
@@ -16,6 +16,7 @@ const SOURCES = [
     'extensions/*/src/**/*.ts'
 ];
 const TESTS = ['test/**/*.ts'];
+const BROWSER = ['extensions/webui/web/**/*.{ts,tsx}'];
 
 // A shell between us and a program turns data into code; execFile and spawn with a list of arguments do not.
 const CHILDREN = {
@@ -112,7 +113,7 @@ const REFUSED_NAMES = {
 const REFUSED_PROSE = ['somebody', 'nobody', 'whoever', 'whomever'];
 
 export default typescript.config(
-    { ignores: ['**/dist/', '**/node_modules/', 'test/fixtures/', 'data/'] },
+    { ignores: ['**/dist/', '**/node_modules/', 'extensions/webui/pages/', 'test/fixtures/', 'data/'] },
     { linterOptions: { reportUnusedDisableDirectives: 'error' } },
     js.configs.recommended,
     {
@@ -221,6 +222,49 @@ export default typescript.config(
             'core/src/features/dns-providers/rfc2136/dns-client.ts'
         ],
         rules: { 'no-restricted-imports': ['error', CHILDREN] }
+    },
+    {
+        files: BROWSER,
+        rules: {
+            'max-lines': ['error', { max: 400 }],
+            'max-lines-per-function': ['error', { max: 80, skipBlankLines: true, skipComments: true }],
+            'portico/documented-export': 'error',
+            'portico/explained-cast': 'error',
+            'portico/glossary': ['error', REFUSED_NAMES, REFUSED_PROSE],
+            // Components are functions with the name of a type.
+            'no-restricted-syntax': [
+                'error',
+                {
+                    selector: 'JSXAttribute[name.name="dangerouslySetInnerHTML"]',
+                    message: 'Text of the server and of plugins is shown as text.'
+                },
+                {
+                    selector: 'MemberExpression[property.name=/^(innerHTML|outerHTML)$/]',
+                    message: 'Text of the server and of plugins is shown as text.'
+                }
+            ]
+        }
+    },
+    {
+        // Absent on plain HTTP, where the panel is first opened: `web/src/browser` has the way round.
+        files: BROWSER,
+        ignores: ['extensions/webui/web/src/browser/*.ts'],
+        rules: {
+            'no-restricted-properties': [
+                'error',
+                ...[
+                    ['crypto', 'subtle'],
+                    ['crypto', 'randomUUID'],
+                    ['navigator', 'clipboard'],
+                    ['navigator', 'locks'],
+                    ['navigator', 'serviceWorker']
+                ].map(([object, property]) => ({
+                    object,
+                    property,
+                    message: 'It is absent on plain HTTP: see web/src/browser.'
+                }))
+            ]
+        }
     },
     // Types of other packages' exports: their documentation is those packages'.
     { files: ['**/*.d.ts'], rules: { 'portico/documented-export': 'off' } },

@@ -10,6 +10,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { ensurePages } from './setup.mjs';
+
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const BIN = join(ROOT, 'node_modules', '.bin');
 const CONDITION = 'portico-source';
@@ -17,6 +19,7 @@ const CONDITION = 'portico-source';
 const target = resolve(process.argv[2] ?? join(ROOT, 'dist'));
 mkdirSync(target, { recursive: true });
 const only = process.argv.slice(3).map((name) => join(ROOT, name));
+ensurePages();
 const folders = publishable().filter((folder) => only.length === 0 || only.includes(folder));
 if (
     spawnSync(join(BIN, 'tsc'), ['-b', ...folders.map((folder) => join(folder, 'tsconfig.build.json'))], {

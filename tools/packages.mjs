@@ -114,6 +114,13 @@ export const SYSTEM_PACKAGES = [
         for: 'test',
         what: 'what the images of the tests are made of'
     },
+    {
+        command: 'chromium',
+        package: 'chromium',
+        for: 'test',
+        variable: 'PORTICO_CHROMIUM',
+        what: 'the browser of the tests of the pages'
+    },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
     {
         command: 'nginx',

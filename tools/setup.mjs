@@ -5,8 +5,8 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { SYSTEM_PACKAGES } from './packages.mjs';
@@ -104,6 +104,31 @@ function isInstalled(wanted) {
             .every((path) => links(path) || same(path)) &&
         Object.keys(present).every((path) => wanted[path] !== undefined || present[path].extraneous)
     );
+}
+
+/** Builds the panel's pages unless they are built from the very same sources. */
+export function ensurePages() {
+    const folder = join(ROOT, 'extensions', 'webui');
+    const stamp = join(folder, 'pages', '.built');
+    const sources = readdirSync(join(folder, 'web'), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+        .sort();
+    const hash = createHash('sha256');
+    for (const path of [...sources, join(ROOT, 'package-lock.json')]) {
+        hash.update(`${relative(ROOT, path)}\0`).update(readFileSync(path));
+    }
+    const wanted = `${hash.digest('hex')}\n`;
+    if (read(stamp) !== wanted) {
+        say('building the pages');
+        demand('building the pages', join(ROOT, 'node_modules', '.bin', 'node'), [
+            join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js'),
+            'build',
+            '--logLevel=error',
+            join(folder, 'web')
+        ]);
+        writeFileSync(stamp, wanted);
+    }
 }
 
 /**
@@ -209,5 +234,6 @@ function read(path) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
     ensureDependencies();
+    ensurePages();
     ensurePackages(process.argv[2]);
 }

@@ -116,10 +116,9 @@ export function createOpenApi({ servers, version }: OpenApiOptions): OpenApi {
     };
 }
 
-/** The operations of one tag with what they refer to; null when there is no such tag. */
+/** The operations of one tag with what they refer to, and all tags, so that a page can show where else to go; null when there is no such tag. */
 function partOf(document: OpenApiDocument, tag: string): OpenApiDocument | null {
-    const tags = document.tags.filter(({ name }) => name === tag);
-    if (tags.length === 0) {
+    if (!document.tags.some(({ name }) => name === tag)) {
         return null;
     }
     const own = Object.fromEntries(
@@ -129,7 +128,7 @@ function partOf(document: OpenApiDocument, tag: string): OpenApiDocument | null 
         })
     );
     const paths = withForeignLinks(own, document.paths);
-    return { ...document, tags, paths, components: withoutUnused(document.components, paths) };
+    return { ...document, paths, components: withoutUnused(document.components, paths) };
 }
 
 /**

@@ -1,0 +1,165 @@
+/** Calls of the panel's API: the token, its refresh, freshness, keys against doing a thing twice, and failures as one class. */
+import { randomId } from '../browser/ids.ts';
+import { ApiFailure, unreachable } from './failure.ts';
+import { accessToken, end, refreshToken, renew, type TokenPair } from './session.ts';
+
+/** What a call may say beside its method and path. */
+export interface CallOptions {
+    readonly query?: Readonly<Record<string, unknown>>;
+    readonly body?: unknown;
+    /** Version that the change was made for. */
+    readonly version?: number | undefined;
+    readonly signal?: AbortSignal | undefined;
+    /** False for calls that need no token. */
+    readonly isPublic?: boolean;
+}
+
+/** An answer that is no failure. */
+export interface Answer<T> {
+    readonly status: number;
+    readonly data: T;
+    readonly headers: Headers;
+}
+
+type Ask = (failure: ApiFailure) => Promise<boolean>;
+
+let askAgain: Ask = () => Promise.resolve(false);
+let refreshing: Promise<void> | null = null;
+
+/** Sets what asks the user for the password or the code when a call needs that. It resolves with false when the user does not want to. */
+export function onStepUp(ask: Ask): void {
+    askAgain = ask;
+}
+
+/** Calls the API. @throws ApiFailure for every answer with an error status, and when there is no answer */
+export async function call<T = unknown>(
+    method: string,
+    path: string,
+    options: CallOptions = {}
+): Promise<Answer<T>> {
+    const key = method === 'POST' ? randomId() : null;
+    const attempt = async (): Promise<Answer<T>> => read<T>(await send(method, path, options, key));
+    try {
+        return await attempt();
+    } catch (error) {
+        if (!(error instanceof ApiFailure) || options.isPublic === true) {
+            throw error;
+        }
+        if (error.reason === 'STEP_UP_REQUIRED' && (await askAgain(error))) {
+            return attempt();
+        }
+        if (error.reason === 'TOKEN_REVOKED') {
+            end();
+        }
+        throw error;
+    }
+}
+
+/** Opens a stream or a file. The caller reads the body. @throws ApiFailure */
+export async function open(
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal
+): Promise<Response> {
+    const response = await send('GET', path, { signal }, null, headers);
+    return response.ok ? response : Promise.reject(await failureOf(response));
+}
+
+/** Reads a JSON document that comes without an envelope. @throws ApiFailure */
+export async function readDocument<T>(path: string, signal: AbortSignal): Promise<T> {
+    return (await (await open(path, {}, signal)).json()) as T;
+}
+
+/** The address of a call, with its query. */
+export function address(path: string, query: CallOptions['query'] = {}): string {
+    const pairs = Object.entries(query)
+        .filter(([, value]) => value !== undefined && value !== null && value !== '')
+        .map(([name, value]) => [name, String(value)]);
+    return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs).toString()}`;
+}
+
+async function send(
+    method: string,
+    path: string,
+    { query, body, version, signal, isPublic = false }: CallOptions,
+    key: string | null,
+    more: Readonly<Record<string, string>> = {}
+): Promise<Response> {
+    if (!isPublic && accessToken() === null) {
+        await refresh();
+    }
+    const ask = (): Promise<Response> =>
+        fetch(address(path, query), {
+            method,
+            headers: {
+                ...more,
+                ...(isPublic ? {} : { authorization: `Bearer ${accessToken()}` }),
+                ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+                ...(key === null ? {} : { 'idempotency-key': key }),
+                ...(version === undefined ? {} : { 'if-match': `"${version}"` })
+            },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+            ...(signal === undefined ? {} : { signal })
+        }).catch((error: unknown) => {
+            throw signal?.aborted === true ? error : unreachable();
+        });
+    const response = await ask();
+    if (
+        response.status === 401 &&
+        !isPublic &&
+        (await failureOf(response.clone())).reason === 'TOKEN_EXPIRED'
+    ) {
+        await refresh();
+        return ask();
+    }
+    return response;
+}
+
+async function read<T>(response: Response): Promise<Answer<T>> {
+    if (!response.ok) {
+        throw await failureOf(response);
+    }
+    const { data } = (await response.json()) as { data: T };
+    return { status: response.status, data, headers: response.headers };
+}
+
+async function failureOf(response: Response): Promise<ApiFailure> {
+    const envelope = (await response.json().catch(() => null)) as {
+        code: number;
+        message: string;
+        data: unknown;
+    } | null;
+    return new ApiFailure(
+        response.status,
+        envelope ?? { code: response.status * 100, message: response.statusText, data: {} },
+        response.headers.get('x-request-id')
+    );
+}
+
+/** One refresh at a time. A panel that does not answer ends no session; one that refuses the token does. */
+function refresh(): Promise<void> {
+    refreshing ??= renewTokens().finally(() => (refreshing = null));
+    return refreshing;
+}
+
+async function renewTokens(): Promise<void> {
+    const token = refreshToken();
+    const response =
+        token === null
+            ? null
+            : await fetch('/api/auth/refresh', {
+                  method: 'POST',
+                  headers: { authorization: `Bearer ${token}` }
+              }).catch(() => {
+                  throw unreachable();
+              });
+    if (response === null || response.status === 401) {
+        end();
+        throw new ApiFailure(
+            401,
+            { code: 40103, message: 'The session has ended', data: { reason: 'TOKEN_REVOKED' } },
+            null
+        );
+    }
+    renew((await read<TokenPair>(response)).data);
+}

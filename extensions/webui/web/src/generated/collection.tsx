@@ -1,0 +1,137 @@
+/** A list: filters, pages, rows with their actions, and what makes a new row. */
+import { type InfiniteData, useInfiniteQuery } from '@tanstack/preact-query';
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+
+import { call } from '../api/client.ts';
+import type { ApiFailure } from '../api/failure.ts';
+import { Button } from '../kit/button.tsx';
+import { Waiting } from '../kit/page.tsx';
+import { Table } from '../kit/table.tsx';
+import { Value } from '../kit/value.tsx';
+import type { Schema } from '../schema/schema.ts';
+import { t } from '../words/t.ts';
+import { Action } from './action.tsx';
+import { columnsOf, idOf, labelOf } from './columns.ts';
+import { Filters, type FilterValues } from './filters.tsx';
+import type { Collection as CollectionModel } from './model.ts';
+import { type Params, pathOf } from './run.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** Shows a collection. @param linkTo - address of an item's page; null when it has none */
+export function Collection({
+    collection,
+    params = {},
+    linkTo
+}: {
+    readonly collection: CollectionModel;
+    readonly params?: Params;
+    readonly linkTo: (id: string) => string | null;
+}) {
+    const { list, create, item } = collection;
+    const [filters, setFilters] = useState<FilterValues>({});
+    const { rows, error, isPending, more } = useRows(pathOf(list, params), filters);
+    const schema: Schema = list.answer.items ?? {};
+    const label = labelOf(schema, list.ui.label);
+    const idKey = idOf(schema, item?.param ?? 'id');
+    const columns = columnsOf(schema).map(({ key, title, schema: each }) => ({
+        key,
+        title,
+        cell: (row: Row) => {
+            const target = key === label ? linkTo(String(row[idKey])) : null;
+            const shown = <Value name={key} value={row[key]} schema={each} />;
+            return target === null ? shown : <Link href={target}>{shown}</Link>;
+        }
+    }));
+    return (
+        <section>
+            <div class="row spread">
+                <Filters query={list.query} values={filters} onChange={setFilters} />
+                {create === null ? null : <Action operation={create} params={params} />}
+            </div>
+            {isPending || error !== null ? (
+                <Waiting error={error} />
+            ) : (
+                <Table
+                    caption={list.title}
+                    columns={columns}
+                    rows={rows}
+                    keyOf={(row) => String(row[idKey] ?? JSON.stringify(row))}
+                    {...(list.ui.empty === undefined ? {} : { empty: list.ui.empty })}
+                    {...(item === null
+                        ? {}
+                        : {
+                              actions: (row: Row) => (
+                                  <RowActions
+                                      item={item}
+                                      params={{ ...params, [item.param]: String(row[idKey]) }}
+                                      row={row}
+                                  />
+                              )
+                          })}
+                />
+            )}
+            {more === null ? null : <Button onPress={more}>{t('Show more')}</Button>}
+        </section>
+    );
+}
+
+/** In a row stand the actions that stand out; all others are on the item's page. */
+function RowActions({
+    item,
+    params,
+    row
+}: {
+    readonly item: NonNullable<CollectionModel['item']>;
+    readonly params: Params;
+    readonly row: Row;
+}) {
+    const version = typeof row['version'] === 'number' ? row['version'] : undefined;
+    const shown = item.actions
+        .filter((each) => each.ui.primary === true || each.ui.role === 'action')
+        .slice(0, 2);
+    return (
+        <div class="row">
+            {shown.map((each) => (
+                <Action key={each.id} operation={each} params={params} />
+            ))}
+            {item.remove === null ? null : (
+                <Action operation={item.remove} params={params} version={version} />
+            )}
+        </div>
+    );
+}
+
+interface RowsPage {
+    readonly rows: readonly Row[];
+    readonly next: string | null;
+}
+
+function useRows(path: string, filters: FilterValues) {
+    const query = useInfiniteQuery<
+        RowsPage,
+        ApiFailure,
+        InfiniteData<RowsPage, string>,
+        readonly unknown[],
+        string
+    >({
+        queryKey: ['read', path, filters],
+        initialPageParam: '',
+        async queryFn({ pageParam, signal }) {
+            const answer = await call<readonly Row[]>('GET', path, {
+                query: { ...filters, cursor: pageParam },
+                signal
+            });
+            const next = /[?&]cursor=([^&>]+)[^>]*>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
+            return { rows: answer.data, next: next === undefined ? null : decodeURIComponent(next) };
+        },
+        getNextPageParam: ({ next }) => next ?? undefined
+    });
+    return {
+        rows: query.data?.pages.flatMap((page) => page.rows) ?? [],
+        error: query.error,
+        isPending: query.isPending,
+        more: query.hasNextPage ? () => query.fetchNextPage() : null
+    };
+}

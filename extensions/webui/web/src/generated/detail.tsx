@@ -1,0 +1,231 @@
+/** One item: its facts, its actions, and what lies below it. */
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+
+import { useMay, useRead } from '../api/queries.ts';
+import { Button } from '../kit/button.tsx';
+import { Dialog } from '../kit/dialog.tsx';
+import { Page, Waiting } from '../kit/page.tsx';
+import { Value } from '../kit/value.tsx';
+import { changed, initialValue } from '../schema/changes.ts';
+import { SchemaForm } from '../schema/form.tsx';
+import { type Schema, titleOf } from '../schema/schema.ts';
+import { t } from '../words/t.ts';
+import { Action, Download } from './action.tsx';
+import { Collection } from './collection.tsx';
+import { labelOf } from './columns.ts';
+import { Live } from './live.tsx';
+import type { CardModel, Collection as CollectionModel, Item } from './model.ts';
+import type { Operation } from './operations.ts';
+import { type Params, pathOf, run } from './run.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** The page of an item. An item that cannot be read alone is taken from its list. */
+export function ItemPage({
+    collection,
+    item,
+    id,
+    back
+}: {
+    readonly collection: CollectionModel;
+    readonly item: Item;
+    readonly id: string;
+    /** Address of the list. */
+    readonly back: string;
+}) {
+    const params: Params = { [item.param]: id };
+    const { data, error } = useRead<Row | readonly Row[]>(pathOf(item.read ?? collection.list, params));
+    const row = (
+        Array.isArray(data)
+            ? data.find((each: Row) =>
+                  [each[item.param], each['id'], each['name']].some((value) => String(value) === id)
+              )
+            : data
+    ) as Row | undefined;
+    const schema = item.read?.answer ?? collection.list.answer.items ?? {};
+    const label = labelOf(schema, collection.list.ui.label);
+    return (
+        <Page
+            title={row === undefined || label === undefined ? id : String(row[label])}
+            lead={<Link href={back}>← {collection.list.title}</Link>}
+            actions={row === undefined ? null : <ItemActions item={item} params={params} row={row} />}
+        >
+            {row === undefined ? (
+                <Waiting error={error} />
+            ) : (
+                <>
+                    <section class="card">
+                        <Facts row={row} schema={schema} />
+                    </section>
+                    <Below item={item} params={params} />
+                </>
+            )}
+        </Page>
+    );
+}
+
+function ItemActions({
+    item,
+    params,
+    row
+}: {
+    readonly item: Item;
+    readonly params: Params;
+    readonly row: Row;
+}) {
+    const version = typeof row['version'] === 'number' ? row['version'] : undefined;
+    return (
+        <>
+            {item.edit === null ? null : <Edit operation={item.edit} params={params} row={row} />}
+            {item.actions.map((each) => (
+                <Action key={each.id} operation={each} params={params} />
+            ))}
+            {item.downloads.map((each) => (
+                <Download key={each.id} operation={each} params={params} />
+            ))}
+            {item.remove === null ? null : (
+                <Action operation={item.remove} params={params} version={version} />
+            )}
+        </>
+    );
+}
+
+/** What lies below an item: objects, lists and streams of its own. */
+function Below({ item, params }: { readonly item: Item; readonly params: Params }) {
+    return (
+        <>
+            {item.cards.map((each) => (
+                <Card key={each.read.id} card={each} params={params} />
+            ))}
+            {item.related.map((each) => (
+                <section key={each.list.id}>
+                    <h2>{each.list.title}</h2>
+                    <Collection collection={each} params={params} linkTo={() => null} />
+                </section>
+            ))}
+            {item.streams.map((each) => (
+                <LiveOnDemand key={each.id} operation={each} params={params} />
+            ))}
+        </>
+    );
+}
+
+/** The properties of an object, the compound ones last; those without a value are only named. */
+export function Facts({ row, schema }: { readonly row: Row; readonly schema: Schema }) {
+    const schemaOf = (key: string): Schema => schema.properties?.[key] ?? {};
+    const entries = Object.entries(row).filter(([key]) => schemaOf(key)['x-ui']?.widget !== 'hidden');
+    const filled = entries.filter(([, value]) => !isEmpty(value));
+    const empty = entries.filter(([, value]) => isEmpty(value));
+    const ordered = filled.toSorted(
+        ([, left], [, right]) => Number(isCompound(left)) - Number(isCompound(right))
+    );
+    return (
+        <>
+            <dl class="facts">
+                {ordered.map(([key, value]) => (
+                    <div key={key} class={isCompound(value) ? 'long' : ''}>
+                        <dt title={schemaOf(key).description}>{titleOf(key, schemaOf(key))}</dt>
+                        <dd>
+                            <Value name={key} value={value} schema={schemaOf(key)} />
+                        </dd>
+                    </div>
+                ))}
+            </dl>
+            {empty.length === 0 ? null : (
+                <small>
+                    {t('Not set: {names}', {
+                        names: empty.map(([key]) => titleOf(key, schemaOf(key))).join(', ')
+                    })}
+                </small>
+            )}
+        </>
+    );
+}
+
+/** An object that is read alone, with its change. That it is not there yet is no failure. */
+export function Card({
+    card: { read, edit },
+    params = {}
+}: {
+    readonly card: CardModel;
+    readonly params?: Params;
+}) {
+    const { data, error } = useRead<unknown>(pathOf(read, params));
+    const isAbsent = data === null || error?.status === 404;
+    return (
+        <section class="card">
+            <header class="row spread">
+                <h2>{read.title}</h2>
+                {edit === null || data === undefined || data === null ? null : (
+                    <Edit operation={edit} params={params} row={data as Row} />
+                )}
+            </header>
+            {isAbsent ? (
+                <p class="dim">{error?.message ?? t('Nothing here yet')}</p>
+            ) : data === undefined ? (
+                <Waiting error={error} />
+            ) : (
+                <Facts row={data as Row} schema={read.answer} />
+            )}
+        </section>
+    );
+}
+
+/** A stream is opened when the user wants it: a browser has few connections. */
+export function LiveOnDemand({
+    operation,
+    params = {}
+}: {
+    readonly operation: Operation;
+    readonly params?: Params;
+}) {
+    const [isOpen, setOpen] = useState(false);
+    return isOpen ? (
+        <Live operation={operation} params={params} />
+    ) : (
+        <section class="row">
+            <Button onPress={() => setOpen(true)}>{t('Follow: {what}', { what: operation.title })}</Button>
+        </section>
+    );
+}
+
+function Edit({
+    operation,
+    params,
+    row
+}: {
+    readonly operation: Operation;
+    readonly params: Params;
+    readonly row: Row;
+}) {
+    const may = useMay();
+    const [isOpen, setOpen] = useState(false);
+    const schema = operation.body ?? {};
+    return !may(operation.permission) ? null : (
+        <>
+            <Button look="primary" onPress={() => setOpen(true)}>
+                {t('Change')}
+            </Button>
+            {isOpen ? (
+                <Dialog title={operation.title} onClose={() => setOpen(false)} isWide>
+                    <SchemaForm
+                        schema={schema}
+                        initial={initialValue(schema, row)}
+                        action={t('Save')}
+                        onCancel={() => setOpen(false)}
+                        onSend={async (value) => {
+                            const version = typeof row['version'] === 'number' ? row['version'] : undefined;
+                            await run(operation, params, { body: changed(schema, row, value), version });
+                            setOpen(false);
+                        }}
+                    />
+                </Dialog>
+            ) : null}
+        </>
+    );
+}
+
+const isEmpty = (value: unknown): boolean =>
+    value === null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);
+const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null;

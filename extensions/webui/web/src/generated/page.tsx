@@ -1,0 +1,111 @@
+/** The page of one tag, made from its operations: it names no plugin. */
+import { Link, useSearchParams } from 'wouter-preact';
+
+import { useDocument } from '../api/document.ts';
+import { useMay } from '../api/queries.ts';
+import { Page, Waiting } from '../kit/page.tsx';
+import { inWords } from '../schema/schema.ts';
+import { t } from '../words/t.ts';
+import { Action, Download } from './action.tsx';
+import { Collection } from './collection.tsx';
+import { Card, ItemPage, LiveOnDemand } from './detail.tsx';
+import { type Collection as CollectionModel, type Model, modelOf } from './model.ts';
+import { operationsOf } from './operations.ts';
+
+/** Shows a tag. The query says which list (`list`), and which item of it (`id`). */
+export default function GeneratedPage({ tag }: { readonly tag: string }) {
+    const { data, error } = useDocument(tag);
+    const may = useMay();
+    const [search] = useSearchParams();
+    const info = data?.tags.find((each) => each.name === tag);
+    const title = info?.['x-summary'] ?? inWords(tag);
+    if (data === undefined) {
+        return (
+            <Page title={title}>
+                <Waiting error={error} />
+            </Page>
+        );
+    }
+    const model = modelOf(operationsOf(data, tag).filter((each) => may(each.permission)));
+    const chosen = model.collections.find(({ list }) => list.id === search.get('list'));
+    const id = search.get('id');
+    if (chosen?.item && id !== null) {
+        return (
+            <ItemPage key={id} collection={chosen} item={chosen.item} id={id} back={hrefOf(tag, chosen)} />
+        );
+    }
+    return <Overview tag={tag} title={title} model={model} chosen={chosen} />;
+}
+
+function Overview({
+    tag,
+    title,
+    model,
+    chosen
+}: {
+    readonly tag: string;
+    readonly title: string;
+    readonly model: Model;
+    readonly chosen: CollectionModel | undefined;
+}) {
+    const shown = chosen ?? model.collections[0];
+    const isFirst = shown === model.collections[0];
+    return (
+        <Page
+            title={title}
+            actions={
+                <>
+                    {model.actions.map((each) => (
+                        <Action key={each.id} operation={each} />
+                    ))}
+                    {model.downloads.map((each) => (
+                        <Download key={each.id} operation={each} />
+                    ))}
+                </>
+            }
+        >
+            {model.collections.length < 2 ? null : (
+                <nav class="tabs" aria-label={title}>
+                    {model.collections.map((each) => (
+                        <Link
+                            key={each.list.id}
+                            href={hrefOf(tag, each)}
+                            aria-current={each === shown ? 'page' : undefined}
+                        >
+                            {each.list.title}
+                        </Link>
+                    ))}
+                </nav>
+            )}
+            {shown === undefined ? null : (
+                <Collection
+                    key={shown.list.id}
+                    collection={shown}
+                    linkTo={(id) =>
+                        shown.item === null ? null : `${hrefOf(tag, shown)}&id=${encodeURIComponent(id)}`
+                    }
+                />
+            )}
+            {isFirst ? model.cards.map((each) => <Card key={each.read.id} card={each} />) : null}
+            {isFirst ? model.streams.map((each) => <LiveOnDemand key={each.id} operation={each} />) : null}
+            {model.others.length === 0 || !isFirst ? null : (
+                <details class="others">
+                    <summary>{t('More routes, for the API alone')}</summary>
+                    <ul>
+                        {model.others.map((each) => (
+                            <li key={each.id}>
+                                <code>
+                                    {each.method} {each.path}
+                                </code>{' '}
+                                {each.title}
+                            </li>
+                        ))}
+                    </ul>
+                </details>
+            )}
+        </Page>
+    );
+}
+
+const hrefOf = (tag: string, { list }: CollectionModel): string =>
+    `/p/${tag}?list=${encodeURIComponent(list.id)}`;

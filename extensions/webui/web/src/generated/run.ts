@@ -1,0 +1,64 @@
+/** Calls of generated pages: paths with their parameters, and what the user is told after an answer. */
+import { type Answer, call } from '../api/client.ts';
+import { invalidate } from '../api/queries.ts';
+import { confirm } from '../kit/questions.tsx';
+import { toast, toastFailure } from '../kit/toast.tsx';
+import { showTask } from '../shell/tasks.tsx';
+import { t } from '../words/t.ts';
+import type { Operation } from './operations.ts';
+
+/** Values of the path's parameters, by name. */
+export type Params = Readonly<Record<string, string>>;
+
+/** The path of an operation with its parameters filled in. */
+export function pathOf({ path }: Operation, params: Params): string {
+    return path.replace(/\{([^}]+)\}/g, (_all, name: string) => encodeURIComponent(params[name] ?? ''));
+}
+
+/** Calls an operation, shows the task that it began, and makes stale what it changed. @throws ApiFailure */
+export async function run(
+    operation: Operation,
+    params: Params,
+    options: { readonly body?: unknown; readonly version?: number | undefined } = {}
+): Promise<Answer<unknown>> {
+    const needsBody = operation.body !== null && options.body === undefined;
+    const answer = await call(operation.method, pathOf(operation, params), {
+        ...options,
+        ...(needsBody ? { body: {} } : {})
+    });
+    if (isTask(answer)) {
+        showTask(answer.data.id);
+    } else {
+        toast(t('Done: {what}', { what: operation.title }));
+    }
+    await invalidate(operation.path.split('/{')[0]?.split('/').slice(0, 4).join('/') ?? '/api');
+    return answer;
+}
+
+/** Downloads by a link of the browser: a ticket stands for the token in it. */
+export async function download(operation: Operation, params: Params): Promise<void> {
+    const path = pathOf(operation, params);
+    try {
+        const { data } = await call<{ ticket: string }>('POST', '/api/auth/tickets', { body: { path } });
+        location.assign(`${path}?ticket=${encodeURIComponent(data.ticket)}`);
+    } catch (error) {
+        toastFailure(error);
+    }
+}
+
+/** Calls an operation that needs no form, after the question that its effect asks for. Failures are shown. */
+export async function press(operation: Operation, params: Params, version?: number): Promise<void> {
+    const question =
+        operation.ui.confirm ?? (operation.effect === 'destructive' ? `${operation.title}?` : null);
+    if (question === null || (await confirm(question, operation.title))) {
+        await run(operation, params, { version }).catch(toastFailure);
+    }
+}
+
+/** Whether the work has begun and a task tells how it goes. Some routes answer 202 with an object of their own, such as a run. */
+function isTask(answer: Answer<unknown>): answer is Answer<{ readonly id: number }> {
+    const { status, data } = answer;
+    return (
+        status === 202 && typeof data === 'object' && data !== null && 'kind' in data && 'progress' in data
+    );
+}

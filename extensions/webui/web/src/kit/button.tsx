@@ -1,0 +1,38 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+
+/** A button. While the work that it began is under way, it cannot be pressed again. */
+export function Button({
+    children,
+    onPress,
+    look = 'plain',
+    type = 'button',
+    label,
+    isDisabled = false
+}: {
+    readonly children: ComponentChildren;
+    readonly onPress?: () => unknown;
+    readonly look?: 'plain' | 'primary' | 'danger' | 'quiet';
+    readonly type?: 'button' | 'submit';
+    /** What it does, where its content is a sign. */
+    readonly label?: string;
+    readonly isDisabled?: boolean;
+}) {
+    const [isBusy, setBusy] = useState(false);
+    const press = async (): Promise<void> => {
+        setBusy(true);
+        await Promise.resolve(onPress?.()).finally(() => setBusy(false));
+    };
+    return (
+        <button
+            type={type}
+            class={`button ${look}`}
+            disabled={isDisabled || isBusy}
+            aria-busy={isBusy}
+            {...(label === undefined ? {} : { 'aria-label': label, title: label })}
+            {...(onPress === undefined ? {} : { onClick: () => void press() })}
+        >
+            {children}
+        </button>
+    );
+}

@@ -1,0 +1,55 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+import type { ApiFailure } from '../api/failure.ts';
+import { t } from '../words/t.ts';
+
+/** A screen: one heading, which gets the focus when the user comes here, and the document's title. */
+export function Page({
+    title,
+    lead,
+    actions,
+    children
+}: {
+    readonly title: string;
+    readonly lead?: ComponentChildren;
+    readonly actions?: ComponentChildren;
+    readonly children: ComponentChildren;
+}) {
+    const heading = useRef<HTMLHeadingElement>(null);
+    useEffect(() => {
+        document.title = `${title} · Portico`;
+        heading.current?.focus();
+    }, [title]);
+    return (
+        <main id="main">
+            <header class="page">
+                <div>
+                    <h1 ref={heading} tabIndex={-1}>
+                        {title}
+                    </h1>
+                    {lead === undefined ? null : <p class="lead">{lead}</p>}
+                </div>
+                {actions === undefined ? null : <div class="row">{actions}</div>}
+            </header>
+            {children}
+        </main>
+    );
+}
+
+/** What is shown instead of an answer: that it is coming, or why it does not. */
+export function Waiting({ error }: { readonly error: ApiFailure | null }) {
+    if (error === null) {
+        return (
+            <p class="waiting" aria-busy="true">
+                {t('Loading …')}
+            </p>
+        );
+    }
+    return (
+        <div class="failure" role="alert">
+            <p>{error.message}</p>
+            {error.requestId === null ? null : <small>{t('Request {id}', { id: error.requestId })}</small>}
+        </div>
+    );
+}

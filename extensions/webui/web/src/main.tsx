@@ -1,0 +1,41 @@
+/** The pages' entry: the words, then the login or the shell. */
+import { QueryClientProvider } from '@tanstack/preact-query';
+import { render } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+
+import { queries } from './api/queries.ts';
+import { isLoggedIn, onChange } from './api/session.ts';
+import { Questions } from './kit/questions.tsx';
+import { Toasts } from './kit/toast.tsx';
+import { Login } from './pages/login/login.tsx';
+import { Shell } from './shell/shell.tsx';
+import { loadWords } from './words/language.ts';
+
+import './style.css';
+
+function App() {
+    const [isIn, setIn] = useState(isLoggedIn());
+    useEffect(
+        () =>
+            onChange(() => {
+                setIn(isLoggedIn());
+                if (!isLoggedIn()) {
+                    queries.clear();
+                }
+            }),
+        []
+    );
+    return (
+        <QueryClientProvider client={queries}>
+            {isIn ? <Shell /> : <Login />}
+            <Questions />
+            <Toasts />
+        </QueryClientProvider>
+    );
+}
+
+await loadWords();
+const root = document.getElementById('root');
+if (root !== null) {
+    render(<App />, root);
+}

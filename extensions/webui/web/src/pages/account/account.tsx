@@ -1,0 +1,223 @@
+/** The user's own account: password, second factor, sessions and API tokens. */
+import { useState } from 'preact/hooks';
+
+import { call } from '../../api/client.ts';
+import { invalidate, useMe, useRead } from '../../api/queries.ts';
+import { Button } from '../../kit/button.tsx';
+import { CopyButton } from '../../kit/copy.tsx';
+import { Dialog } from '../../kit/dialog.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
+import { confirm } from '../../kit/questions.tsx';
+import { Table } from '../../kit/table.tsx';
+import { toastFailure } from '../../kit/toast.tsx';
+import { Value } from '../../kit/value.tsx';
+import { filled } from '../../schema/changes.ts';
+import { SchemaForm } from '../../schema/form.tsx';
+import type { Schema } from '../../schema/schema.ts';
+import { t } from '../../words/t.ts';
+import { PasswordForm } from './password.tsx';
+import { TotpRemoval, TotpSetup } from './totp.tsx';
+
+interface Session {
+    readonly id: number;
+    readonly lastSeenAt: string;
+    readonly ip: string;
+    readonly userAgent: string | null;
+    readonly current: boolean;
+}
+interface Token {
+    readonly id: number;
+    readonly name: string;
+    readonly permissions: readonly string[];
+    readonly expiresAt: string | null;
+    readonly lastUsedAt: string | null;
+}
+
+const time: Schema = { type: 'string', format: 'date-time' };
+
+/** The screen. */
+export default function Account() {
+    const me = useMe();
+    return (
+        <Page title={t('Your account')} lead={me === undefined ? '' : `${me.username} · ${me.role}`}>
+            <div class="columns">
+                <section class="card">
+                    <h2>{t('Password')}</h2>
+                    <PasswordForm />
+                </section>
+                <SecondFactor isOn={me?.totpEnabled === true} />
+            </div>
+            <Sessions />
+            <Tokens />
+        </Page>
+    );
+}
+
+function SecondFactor({ isOn }: { readonly isOn: boolean }) {
+    const [isOpen, setOpen] = useState(false);
+    return (
+        <section class="card">
+            <h2>{t('Second factor')}</h2>
+            <p>
+                {isOn
+                    ? t('It is on: a login needs a code of your app.')
+                    : t('It is off: a password alone lets you in.')}
+            </p>
+            <Button look={isOn ? 'plain' : 'primary'} onPress={() => setOpen(true)}>
+                {isOn ? t('Switch off') : t('Switch on')}
+            </Button>
+            {isOpen ? (
+                <Dialog title={t('Second factor')} onClose={() => setOpen(false)}>
+                    {isOn ? (
+                        <TotpRemoval onDone={() => setOpen(false)} />
+                    ) : (
+                        <TotpSetup onDone={() => setOpen(false)} />
+                    )}
+                </Dialog>
+            ) : null}
+        </section>
+    );
+}
+
+function Sessions() {
+    const { data, error } = useRead<readonly Session[]>('/api/auth/sessions');
+    const end = async (id: number): Promise<void> => {
+        if (await confirm(t('End this session?'))) {
+            await call('DELETE', `/api/auth/sessions/${id}`).catch(toastFailure);
+            await invalidate('/api/auth');
+        }
+    };
+    return (
+        <section>
+            <h2>{t('Sessions')}</h2>
+            {data === undefined ? (
+                <Waiting error={error} />
+            ) : (
+                <Table
+                    caption={t('Sessions')}
+                    rows={data}
+                    keyOf={({ id }) => String(id)}
+                    columns={[
+                        {
+                            key: 'agent',
+                            title: t('Browser'),
+                            cell: (row) => <span class="clip">{row.userAgent ?? '–'}</span>
+                        },
+                        { key: 'ip', title: t('Address'), cell: (row) => row.ip },
+                        {
+                            key: 'seen',
+                            title: t('Last seen'),
+                            cell: (row) => <Value value={row.lastSeenAt} schema={time} />
+                        }
+                    ]}
+                    actions={(row) =>
+                        row.current ? t('this one') : <Button onPress={() => end(row.id)}>{t('End')}</Button>
+                    }
+                />
+            )}
+        </section>
+    );
+}
+
+function Tokens() {
+    const { data, error } = useRead<readonly Token[]>('/api/auth/tokens');
+    const [isOpen, setOpen] = useState(false);
+    const remove = async ({ id, name }: Token): Promise<void> => {
+        if (await confirm(t('End {name}? What uses it loses its access at once.', { name }), t('End it'))) {
+            await call('DELETE', `/api/auth/tokens/${id}`).catch(toastFailure);
+            await invalidate('/api/auth');
+        }
+    };
+    return (
+        <section>
+            <header class="row spread">
+                <h2>{t('API tokens')}</h2>
+                <Button look="primary" onPress={() => setOpen(true)}>
+                    {t('New token')}
+                </Button>
+            </header>
+            {isOpen ? <NewToken onClose={() => setOpen(false)} /> : null}
+            {data === undefined ? (
+                <Waiting error={error} />
+            ) : (
+                <Table
+                    caption={t('API tokens')}
+                    rows={data}
+                    keyOf={({ id }) => String(id)}
+                    columns={[
+                        { key: 'name', title: t('Name'), cell: (row) => row.name },
+                        {
+                            key: 'permissions',
+                            title: t('May'),
+                            cell: (row) => <span class="clip">{row.permissions.join(', ')}</span>
+                        },
+                        {
+                            key: 'used',
+                            title: t('Last used'),
+                            cell: (row) => <Value value={row.lastUsedAt} schema={time} />
+                        },
+                        {
+                            key: 'expires',
+                            title: t('Ends'),
+                            cell: (row) => <Value value={row.expiresAt} schema={time} />
+                        }
+                    ]}
+                    actions={(row) => <Button onPress={() => remove(row)}>{t('End')}</Button>}
+                />
+            )}
+        </section>
+    );
+}
+
+function NewToken({ onClose }: { readonly onClose: () => void }) {
+    const me = useMe();
+    const [token, setToken] = useState<string | null>(null);
+    const schema: Schema = {
+        properties: {
+            name: { type: 'string', title: t('Name') },
+            permissions: {
+                type: 'array',
+                title: t('Permissions'),
+                description: t('You may give: {all}', { all: (me?.permissions ?? []).join(' ') }),
+                items: { type: 'string' }
+            },
+            expiresAt: {
+                type: 'string',
+                title: t('Ends at'),
+                description: t('A year from now by default'),
+                examples: ['2027-01-31T00:00:00Z']
+            }
+        },
+        required: ['name', 'permissions']
+    };
+    return (
+        <Dialog title={t('New token')} onClose={onClose}>
+            {token === null ? (
+                <SchemaForm
+                    schema={schema}
+                    initial={{}}
+                    action={t('Make the token')}
+                    onCancel={onClose}
+                    onSend={async (value) => {
+                        setToken(
+                            (
+                                await call<{ token: string }>('POST', '/api/auth/tokens', {
+                                    body: filled(value)
+                                })
+                            ).data.token
+                        );
+                        await invalidate('/api/auth');
+                    }}
+                />
+            ) : (
+                <>
+                    <p>{t('Copy the token now. It is never shown again.')}</p>
+                    <p class="row">
+                        <code class="clip">{token}</code>
+                        <CopyButton text={token} />
+                    </p>
+                </>
+            )}
+        </Dialog>
+    );
+}

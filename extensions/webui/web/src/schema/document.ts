@@ -1,0 +1,96 @@
+/** The panel's OpenAPI document, and its references. */
+import type { Schema } from './schema.ts';
+
+/** Part of the OpenAPI 3.1 document that the pages read. */
+export interface Document {
+    readonly tags: readonly Tag[];
+    readonly paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>;
+    readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+/** A group of routes: a room of the core, or a plugin. */
+export interface Tag {
+    readonly name: string;
+    readonly description?: string;
+    readonly 'x-summary'?: string;
+    readonly 'x-kind'?: string;
+    readonly 'x-parent'?: string;
+    readonly 'x-icon'?: string;
+}
+
+/** An operation as the document has it. */
+export interface RawOperation {
+    readonly operationId?: string;
+    readonly tags?: readonly string[];
+    readonly summary?: string;
+    readonly description?: string;
+    readonly parameters?: readonly RawParameter[];
+    readonly requestBody?: {
+        readonly required?: boolean;
+        readonly content: Readonly<Record<string, { readonly schema?: Schema }>>;
+    };
+    readonly responses?: Readonly<Record<string, RawResponse>>;
+    readonly 'x-permission'?: string;
+    readonly 'x-effect'?: 'read' | 'write' | 'destructive';
+    readonly 'x-door'?: string;
+    readonly 'x-ui'?: OperationUi;
+}
+
+interface RawParameter {
+    readonly $ref?: string;
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly description?: string;
+    readonly schema?: Schema;
+}
+
+interface RawResponse {
+    readonly content?: Readonly<
+        Record<string, { readonly schema?: Schema; readonly 'x-itemSchema'?: Schema }>
+    >;
+}
+
+/** What a route says to the pages; the SDK's `ui` of a route. */
+export interface OperationUi {
+    readonly title?: string;
+    readonly role?: 'list' | 'card' | 'chart' | 'log' | 'action' | 'hidden';
+    readonly primary?: boolean;
+    readonly confirm?: string;
+    readonly label?: string;
+    readonly empty?: string;
+    readonly order?: number;
+}
+
+const depth = 12;
+
+/** The schema with every reference replaced by what it leads to. */
+export function resolve(document: Document, schema: Schema, level = 0): Schema {
+    if (level > depth) {
+        return {};
+    }
+    const target =
+        schema.$ref === undefined
+            ? schema
+            : (document.components.schemas[schema.$ref.split('/').pop() ?? ''] ?? {});
+    const inner = (each: Schema): Schema => resolve(document, each, level + 1);
+    const merged = (target.allOf ?? [])
+        .map(inner)
+        .reduce<Schema>((all, each) => ({ ...each, ...all }), target);
+    return {
+        ...merged,
+        ...(merged.properties === undefined
+            ? {}
+            : {
+                  properties: Object.fromEntries(
+                      Object.entries(merged.properties).map(([key, each]) => [key, inner(each)])
+                  )
+              }),
+        ...(merged.items === undefined ? {} : { items: inner(merged.items) }),
+        ...(typeof merged.additionalProperties === 'object'
+            ? { additionalProperties: inner(merged.additionalProperties) }
+            : {}),
+        ...(merged.oneOf === undefined ? {} : { oneOf: merged.oneOf.map(inner) }),
+        ...(merged.anyOf === undefined ? {} : { anyOf: merged.anyOf.map(inner) })
+    };
+}

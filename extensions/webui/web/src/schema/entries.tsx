@@ -1,0 +1,243 @@
+/** The control of one value, by the kind of its schema. Objects are made of fields, see fields.tsx. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+
+import { useListPath } from '../api/document.ts';
+import { useRead } from '../api/queries.ts';
+import { t } from '../words/t.ts';
+import { type Plain, plain, type Schema } from './schema.ts';
+
+/** What every control gets. */
+export interface EntryProps {
+    readonly name: string;
+    readonly schema: Schema;
+    readonly shape: Plain;
+    readonly value: unknown;
+    readonly isRequired: boolean;
+    readonly errors: Readonly<Record<string, string>>;
+    readonly id: string;
+    readonly describedBy: string;
+    readonly onChange: (value: unknown) => void;
+}
+
+/** Shows the control. */
+export function Entry(props: EntryProps): JSX.Element {
+    switch (props.shape.kind) {
+        case 'boolean':
+            return <BooleanEntry {...props} />;
+        case 'choice':
+            return <ChoiceEntry {...props} />;
+        case 'number':
+            return props.shape.schema['x-ui']?.ref === undefined ? (
+                <TextEntry {...props} />
+            ) : (
+                <ReferenceEntry {...props} />
+            );
+        case 'lines':
+            return <LinesEntry {...props} />;
+        case 'texts':
+            return <TextsEntry {...props} />;
+        case 'map':
+            return <MapEntry {...props} />;
+        case 'list':
+        case 'json':
+            return <JsonEntry {...props} />;
+        default:
+            return props.shape.schema['x-ui']?.ref === undefined ? (
+                <TextEntry {...props} />
+            ) : (
+                <ReferenceEntry {...props} />
+            );
+    }
+}
+
+function TextEntry({ id, describedBy, shape, value, isRequired, onChange, errors, name }: EntryProps) {
+    const { schema, kind } = shape;
+    const isSecret = kind === 'secret';
+    const isKept = isSecret && (value as { set?: unknown } | null)?.set === true;
+    const isNumber = kind === 'number';
+    return (
+        <input
+            id={id}
+            type={isSecret ? 'password' : isNumber ? 'number' : 'text'}
+            autocomplete={isSecret ? 'new-password' : 'off'}
+            aria-describedby={describedBy}
+            aria-invalid={errors[name] !== undefined}
+            required={isRequired}
+            placeholder={isKept ? t('is set; leave it empty to keep it') : placeholderOf(schema)}
+            value={isKept || value === null || value === undefined ? '' : String(value)}
+            {...(isNumber
+                ? { min: schema.minimum, max: schema.maximum, step: schema.type === 'integer' ? 1 : 'any' }
+                : {})}
+            onInput={({ currentTarget: { value: text } }) =>
+                onChange(text === '' ? undefined : isNumber ? Number(text) : text)
+            }
+        />
+    );
+}
+
+function BooleanEntry({ id, describedBy, shape, value, onChange }: EntryProps) {
+    return (
+        <input
+            id={id}
+            type="checkbox"
+            aria-describedby={describedBy}
+            checked={(value ?? shape.schema.default) === true}
+            onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+    );
+}
+
+function ChoiceEntry({ id, describedBy, shape, value, isRequired, onChange }: EntryProps) {
+    const present = value ?? shape.schema.default;
+    return (
+        <select
+            id={id}
+            aria-describedby={describedBy}
+            value={present === undefined ? '' : String(present)}
+            onChange={({ currentTarget: { value: text } }) =>
+                onChange(shape.choices.find((each) => String(each.value) === text)?.value)
+            }
+        >
+            {isRequired && present !== undefined ? null : <option value="">{t('not set')}</option>}
+            {shape.choices.map((each) => (
+                <option key={String(each.value)} value={String(each.value)}>
+                    {t(each.title)}
+                </option>
+            ))}
+        </select>
+    );
+}
+
+/** The id of an item of another list. Where that list cannot be read, the id itself is entered. */
+function ReferenceEntry(props: EntryProps) {
+    const path = useListPath(props.shape.schema['x-ui']?.ref);
+    const { data, error } = useRead<readonly Record<string, unknown>[]>(path);
+    if (data === undefined || error !== null) {
+        return <TextEntry {...props} />;
+    }
+    const { id, describedBy, value, onChange, shape } = props;
+    const isNumber = shape.kind === 'number';
+    return (
+        <select
+            id={id}
+            aria-describedby={describedBy}
+            value={value === null || value === undefined ? '' : String(value)}
+            onChange={({ currentTarget: { value: text } }) =>
+                onChange(text === '' ? undefined : isNumber ? Number(text) : text)
+            }
+        >
+            <option value="">{t('not set')}</option>
+            {data.map((row) => (
+                <option key={String(row['id'] ?? row['name'])} value={String(row['id'] ?? row['name'])}>
+                    {String(row['name'] ?? row['domain'] ?? row['username'] ?? row['id'])}
+                </option>
+            ))}
+        </select>
+    );
+}
+
+function LinesEntry({ id, describedBy, value, onChange, shape }: EntryProps) {
+    return (
+        <textarea
+            id={id}
+            aria-describedby={describedBy}
+            rows={6}
+            spellcheck={false}
+            placeholder={placeholderOf(shape.schema)}
+            value={value === null || value === undefined ? '' : String(value)}
+            onInput={(event) => onChange(event.currentTarget.value)}
+        />
+    );
+}
+
+/** A list of texts or numbers: one a line. */
+function TextsEntry({ id, describedBy, value, onChange, shape }: EntryProps) {
+    const isNumber = plain(shape.schema.items ?? {}).kind === 'number';
+    const [text, setText] = useState(Array.isArray(value) ? value.join('\n') : '');
+    const take = (next: string): void => {
+        setText(next);
+        const lines = next.split('\n').filter((line) => line.trim() !== '');
+        onChange(isNumber ? lines.map(Number) : lines);
+    };
+    return (
+        <>
+            <textarea
+                id={id}
+                aria-describedby={describedBy}
+                rows={Math.min(Math.max(text.split('\n').length, 2), 8)}
+                spellcheck={false}
+                value={text}
+                onInput={(event) => take(event.currentTarget.value)}
+            />
+            <small>{t('One on each line')}</small>
+        </>
+    );
+}
+
+/** Names with values: `NAME=value` on each line; a value that is not shown is `NAME=***`. */
+function MapEntry({ id, describedBy, value, onChange }: EntryProps) {
+    const kept = '***';
+    const [text, setText] = useState(
+        Object.entries((value ?? {}) as Record<string, unknown>)
+            .map(([key, each]) => `${key}=${typeof each === 'string' ? each : kept}`)
+            .join('\n')
+    );
+    const take = (next: string): void => {
+        setText(next);
+        const pairs = next
+            .split('\n')
+            .filter((line) => line.trim() !== '')
+            .map((line) => [line.split('=', 1)[0]?.trim() ?? '', line.slice(line.indexOf('=') + 1)] as const);
+        onChange(Object.fromEntries(pairs.map(([key, each]) => [key, each === kept ? { set: true } : each])));
+    };
+    return (
+        <>
+            <textarea
+                id={id}
+                aria-describedby={describedBy}
+                rows={3}
+                spellcheck={false}
+                value={text}
+                onInput={(event) => take(event.currentTarget.value)}
+            />
+            <small>{t('NAME=value on each line')}</small>
+        </>
+    );
+}
+
+/** What no other kind can hold, as JSON. */
+function JsonEntry({ id, describedBy, value, onChange }: EntryProps) {
+    const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
+    const [isWrong, setWrong] = useState(false);
+    const take = (next: string): void => {
+        setText(next);
+        try {
+            onChange(next.trim() === '' ? undefined : JSON.parse(next));
+            setWrong(false);
+        } catch {
+            setWrong(true);
+        }
+    };
+    return (
+        <>
+            <textarea
+                id={id}
+                aria-describedby={describedBy}
+                aria-invalid={isWrong}
+                rows={Math.min(Math.max(text.split('\n').length, 2), 14)}
+                spellcheck={false}
+                value={text}
+                onInput={(event) => take(event.currentTarget.value)}
+            />
+            <small>{isWrong ? t('This is not JSON') : t('As JSON')}</small>
+        </>
+    );
+}
+
+function placeholderOf({ default: preset, examples }: Schema): string {
+    if (preset !== undefined && preset !== null && typeof preset !== 'object') {
+        return String(preset);
+    }
+    return examples?.[0] === undefined ? '' : String(examples[0]);
+}

@@ -1,0 +1,72 @@
+/** A form from a schema, with its buttons and failures. */
+import { useRef, useState } from 'preact/hooks';
+
+import { ApiFailure } from '../api/failure.ts';
+import { Button } from '../kit/button.tsx';
+import { t } from '../words/t.ts';
+import { Properties } from './fields.tsx';
+import type { Schema } from './schema.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** A form with its buttons. Failures of the panel stand at their fields; the first of them gets the focus. */
+export function SchemaForm({
+    schema,
+    initial,
+    action,
+    onSend,
+    onCancel
+}: {
+    readonly schema: Schema;
+    readonly initial: Values;
+    readonly action: string;
+    /** Sends the value. @throws ApiFailure, which is shown */
+    readonly onSend: (value: Values) => Promise<void>;
+    readonly onCancel?: () => void;
+}) {
+    const [value, setValue] = useState<Values>(initial);
+    const [failure, setFailure] = useState<ApiFailure | null>(null);
+    const form = useRef<HTMLFormElement>(null);
+    const send = async (): Promise<void> => {
+        try {
+            setFailure(null);
+            await onSend(value);
+        } catch (error) {
+            if (!(error instanceof ApiFailure)) {
+                throw error;
+            }
+            setFailure(error);
+            setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+        }
+    };
+    const errors = failure?.fields ?? {};
+    const hasOwnPlace =
+        Object.keys(errors).length > 0 &&
+        Object.keys(errors).every((path) => schema.properties?.[path.split('.')[0] ?? '']);
+    return (
+        <form
+            ref={form}
+            noValidate
+            onSubmit={(event) => {
+                event.preventDefault();
+                void send();
+            }}
+        >
+            <Properties schema={schema} value={value} errors={errors} onChange={setValue} />
+            {failure === null || hasOwnPlace ? null : (
+                <div class="failure" role="alert">
+                    <p>{failure.message}</p>
+                    {failure.requestId === null ? null : (
+                        <small>{t('Request {id}', { id: failure.requestId })}</small>
+                    )}
+                </div>
+            )}
+            <footer>
+                {onCancel === undefined ? null : <Button onPress={onCancel}>{t('Cancel')}</Button>}
+                <Button look="primary" type="submit">
+                    {action}
+                </Button>
+            </footer>
+        </form>
+    );
+}

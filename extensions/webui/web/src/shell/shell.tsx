@@ -1,0 +1,80 @@
+/** What surrounds every screen: the navigation, the drawer of tasks, questions and toasts. */
+import { lazy, Suspense } from 'preact/compat';
+import { useEffect, useState } from 'preact/hooks';
+import { Route, Switch, useLocation } from 'wouter-preact';
+
+import { onStepUp } from '../api/client.ts';
+import { followPanel } from '../api/live.ts';
+import type { Me } from '../api/login.ts';
+import { useRead } from '../api/queries.ts';
+import { Button } from '../kit/button.tsx';
+import { Page, Waiting } from '../kit/page.tsx';
+import { askToStepUp } from '../kit/questions.tsx';
+import { ForcedPassword } from '../pages/account/password.tsx';
+import { ForcedTotp } from '../pages/account/totp.tsx';
+import { t } from '../words/t.ts';
+import { Navigation } from './navigation.tsx';
+import { TaskDrawer } from './tasks.tsx';
+
+const Dashboard = lazy(() => import('../pages/dashboard/dashboard.tsx'));
+const Plugins = lazy(() => import('../pages/plugins/plugins.tsx'));
+const Plugin = lazy(() => import('../pages/plugins/plugin.tsx'));
+const Settings = lazy(() => import('../pages/settings/settings.tsx'));
+const Account = lazy(() => import('../pages/account/account.tsx'));
+const Generated = lazy(() => import('../generated/page.tsx'));
+
+/** The screens of a user who is logged in. */
+export function Shell() {
+    const { data: me, error } = useRead<Me>('/api/auth/me');
+    useEffect(() => {
+        onStepUp(askToStepUp);
+        return followPanel();
+    }, []);
+    if (me?.mustChangePassword === true || error?.reason === 'PASSWORD_CHANGE_REQUIRED') {
+        return <ForcedPassword />;
+    }
+    if (error?.reason === 'TOTP_SETUP_REQUIRED') {
+        return <ForcedTotp />;
+    }
+    if (me === undefined) {
+        return <Waiting error={error} />;
+    }
+    return <Frame />;
+}
+
+function Frame() {
+    const [isOpen, setOpen] = useState(false);
+    const [location] = useLocation();
+    useEffect(() => setOpen(false), [location]);
+    return (
+        <div class={`frame ${isOpen ? 'open' : ''}`}>
+            <a class="skip" href="#main">
+                {t('Skip to the content')}
+            </a>
+            <Button look="quiet" label={t('Menu')} onPress={() => setOpen(!isOpen)}>
+                ☰
+            </Button>
+            <Navigation />
+            <Suspense fallback={<Waiting error={null} />}>
+                <Switch>
+                    <Route path="/" component={Dashboard} />
+                    <Route path="/plugins" component={Plugins} />
+                    <Route path="/plugins/:name">
+                        {({ name }: { name: string }) => <Plugin name={name} />}
+                    </Route>
+                    <Route path="/settings" component={Settings} />
+                    <Route path="/account" component={Account} />
+                    <Route path="/p/:tag">
+                        {({ tag }: { tag: string }) => <Generated key={tag} tag={tag} />}
+                    </Route>
+                    <Route>
+                        <Page title={t('There is no such page')}>
+                            <p>{t('The address may be old. The menu has everything.')}</p>
+                        </Page>
+                    </Route>
+                </Switch>
+            </Suspense>
+            <TaskDrawer />
+        </div>
+    );
+}
