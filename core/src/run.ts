@@ -1,5 +1,6 @@
 /** The panel as a process: start, signals, end. The only place that exits while a panel runs. */
 import { enableCompileCache, flushCompileCache } from 'node:module';
+import { join } from 'node:path';
 
 import type { Panel } from './panel.ts';
 import type { Config } from './platform/config.ts';
@@ -9,8 +10,9 @@ import { closeInherited } from './platform/process/descriptors.ts';
 /** Runs the panel until a signal ends it; `SIGTERM` and `SIGINT` drain first. */
 export async function run(config: Config, { stopEngine }: { readonly stopEngine: boolean }): Promise<void> {
     closeInherited();
-    enableCompileCache();
     process.umask(0o077);
+    // Not in the folder for temporary files, where other users of the machine could put code of theirs.
+    enableCompileCache(join(config.dataDir, 'cache'));
     const log = createLog({ level: config.logLevel });
     // A closed standard error must not end the panel.
     process.stderr.on('error', () => undefined);

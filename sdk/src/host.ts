@@ -23,7 +23,6 @@ export type {
     Guest,
     HostApi,
     JsonAnswer,
-    LocalApi,
     PlainActor,
     PlainDownload,
     PlainRequest,
@@ -47,3 +46,4 @@ export {
 } from './boundary/schemas/settings.ts';
 export { faultsOf, validate, type Place } from './boundary/schemas/validation.ts';
 export { faultOfPropertyUi, faultOfRouteUi } from './routes/ui.ts';
+export type { LocalApi } from './boundary/local-api.ts';

@@ -3,8 +3,6 @@
  * plain data, except that a value at its top level may be an AbortSignal, a function (which is called over the boundary), an async
  * iterable, or a web stream; so a direct call and a call over a message port can carry the same.
  */
-import type { Socket as NetSocket } from 'node:net';
-
 import type { AccessLogOptions, AccessRecord } from '../context/access-log.ts';
 import type {
     ApiAnswer,
@@ -16,15 +14,7 @@ import type {
     RouteInfo,
     TaskProgress
 } from '../context/catalogue.ts';
-import type {
-    Db,
-    Files,
-    Health,
-    Notification,
-    PluginAuditEntry,
-    TaskOptions,
-    When
-} from '../context/context.ts';
+import type { Health, Notification, PluginAuditEntry, TaskOptions, When } from '../context/context.ts';
 import type {
     AppliedHost,
     Certificate,
@@ -35,7 +25,6 @@ import type {
     UpstreamState
 } from '../context/hosts-service.ts';
 import type { PanelListener, PanelRehearsal, RehearsalInput } from '../context/panel-service.ts';
-import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../context/process.ts';
 import type { ServiceInfo, ServiceLine, ServiceOptions } from '../context/services.ts';
 import type { Outcome, TapOrder } from '../hooks.ts';
 import type { TaskView } from '../routes/reply.ts';
@@ -387,19 +376,4 @@ export interface PlainTaskRun {
     readonly asker: Asker | null;
     progress(input: { readonly fraction: number | null; readonly text?: string }): Promise<void>;
     log(input: { readonly line: string }): Promise<void>;
-}
-
-/** Services that work in the plugin's own guest runtime, because they give live objects, which cannot cross. */
-export interface LocalApi {
-    readonly db: Db;
-    readonly fetch: typeof globalThis.fetch;
-    files(root: string): Files;
-    /** Opens a folder to `files` until the lease is disposed of, also against the rules of grants. */
-    lend(folder: string): Promise<AsyncDisposable>;
-    dial(target?: { readonly host: string; readonly port: number } | { readonly path: string }): NetSocket;
-    resolve(host: string): Promise<readonly string[]>;
-    exec(file: string, args: readonly string[], options?: ExecOptions): Promise<ExecResult>;
-    spawn(file: string, args: readonly string[], options?: SpawnOptions): Promise<Child>;
-    /** Releases everything that these services gave. */
-    release(): Promise<Release>;
 }

@@ -250,7 +250,7 @@ describe('The walls of a site of PHP', { timeout: limitMs }, () => {
         expect(holed.checks.find(({ id }: { id: string }) => id === 'hidden-files').evidence).to.contain(
             '.env'
         );
-        expect((await rig.page('one.test', '/.env')).text).to.contain('SECRET');
+        expect((await rig.page('one.test', '/.env')).status).to.equal(404);
 
         symlinkSync('/etc/passwd', join(folder, 'public/out'));
         const wrong = (await rig.get(`/sites/${one}/files-owner`)).data as {
@@ -265,7 +265,6 @@ describe('The walls of a site of PHP', { timeout: limitMs }, () => {
             (await rig.get(`/sites/${one}/files-owner`)).data.map(({ path }: { path: string }) => path)
         ).to.equal(['public/out']);
         expect((statSync(join(folder, 'public/.env')).mode & 0o777).toString(8)).to.equal('600');
-        expect((await rig.page('one.test', '/.env')).text).to.not.contain('SECRET');
         expect((await rig.get(`/sites/${one}/sandbox`)).data.score).to.equal(95);
         expect(readFileSync('/etc/passwd', 'utf8')).to.contain('root');
         expect(statSync('/etc/passwd').uid).to.equal(0);

@@ -1,12 +1,12 @@
 /** The pages in a real browser, on a real panel, over plain HTTP. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 
 import { type Faults, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
@@ -19,7 +19,6 @@ const { after, before, describe, it } = lab;
 
 const limitMs = 90_000;
 const extensions = fileURLToPath(new URL('../../../extensions', import.meta.url));
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const screens = [
     '/',
     '/p/hosts',
@@ -221,7 +220,7 @@ async function findings(page: Page): Promise<string[]> {
         contextId: executionContextId,
         awaitPromise: true,
         returnByValue: true,
-        expression: `${axe}; axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).slice(0, 3).join(' | ')))`
+        expression: `${axe.source}; axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).slice(0, 3).join(' | ')))`
     });
     await session.detach();
     return exceptionDetails === undefined ? (result.value as string[]) : [exceptionDetails.text];

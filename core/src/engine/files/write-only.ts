@@ -2,7 +2,12 @@
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, openSync } from 'node:fs';
 
 import { EngineUnavailable } from '../port.ts';
-import type { EngineFolders } from './home.ts';
+
+interface EngineLogs {
+    readonly owner: { readonly switched: boolean; readonly uid: number; readonly gid: number };
+    readonly logFile: string;
+    readonly accessLogFile: string;
+}
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
@@ -12,7 +17,7 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
  *
  * @throws EngineUnavailable when something else is in the way
  */
-export const makeLogsWriteOnly = ({ owner, logFile, accessLogFile }: EngineFolders): void => {
+export const makeLogsWriteOnly = ({ owner, logFile, accessLogFile }: EngineLogs): void => {
     if (!owner.switched) {
         return;
     }

@@ -11,7 +11,6 @@ import Sqlite from 'better-sqlite3';
 
 import type { Clock } from '../../platform/clock.ts';
 import { backupNoteName, databaseName, engineStorageName } from '../../platform/data-dir/data-dir.ts';
-import type { Database } from '../../platform/database/database.ts';
 
 /** Copies, as the panel makes them everywhere. A copy is durable when the promise resolves; the target must not exist. */
 export interface CopyPort {
@@ -24,10 +23,15 @@ export interface CopyPort {
     size(folder: string): Promise<number>;
 }
 
+/** What reads rows: the panel's database, or the file of a panel that may not run. */
+export interface RowReader {
+    prepare(sql: string): { all(): unknown[] };
+}
+
 /** What the panel's part in backups needs. */
 export interface PanelBackupOptions {
     readonly dataDir: string;
-    readonly db: Pick<Database, 'prepare'>;
+    readonly db: RowReader;
     readonly clock: Clock;
     readonly copy: CopyPort;
     /** Version of the core. */
@@ -75,7 +79,7 @@ export class PanelBackup {
 
     /** What it could give now. */
     async list(): Promise<readonly BackupEntry[]> {
-        const parts = await this.#parts(this.#options.db.prepare<[], DataRow>(currentData).all());
+        const parts = await this.#parts(readRows(this.#options.db));
         return Promise.all(
             parts.map(async ({ name, title, from, kind }) => ({
                 name,
@@ -94,7 +98,7 @@ export class PanelBackup {
         signal: AbortSignal
     ): Promise<readonly BackupItem[]> {
         const { db, version, clock, copyHead } = this.#options;
-        const live = await this.#parts(db.prepare<[], DataRow>(currentData).all());
+        const live = await this.#parts(readRows(db));
         const unknown = only?.find((name) => !live.some((part) => part.name === name));
         if (unknown !== undefined) {
             throw new Error(`The panel has no item ${unknown}`);
@@ -195,7 +199,7 @@ function itemOf({ name, title, to }: Part): BackupItem {
 function rowsOf(file: string): readonly DataRow[] {
     const db = new Sqlite(file, { readonly: true, fileMustExist: true });
     try {
-        return db.prepare<[], DataRow>(currentData).all();
+        return readRows(db);
     } finally {
         db.close();
     }
@@ -205,4 +209,9 @@ function rowsOf(file: string): readonly DataRow[] {
 async function isThere(path: string): Promise<boolean> {
     const stat = await lstat(path).catch(() => null);
     return stat?.isDirectory() === true ? (await readdir(path)).length > 0 : stat !== null;
+}
+
+function readRows(db: RowReader): DataRow[] {
+    // The columns of the statement are those of the type.
+    return db.prepare(currentData).all() as DataRow[];
 }

@@ -181,7 +181,7 @@ async function tryHidden(ctx: Ctx, cli: string, site: Site): Promise<Finding> {
           }
         : {
               ok: false,
-              evidence: `The engine can read and so serves ${named(served)}`,
+              evidence: `The engine can read ${named(served)}: only its rule for such names keeps visitors out`,
               remedy: 'Move it out of the served folder, or let only the account read it (files-owner does that)'
           };
 }

@@ -1,7 +1,8 @@
 /** The state of one generation in its guest runtime, and the rules for when its context may be used. */
 import type { Actor } from '../../routes/route.ts';
 import { boundaryErrors } from '../failures.ts';
-import type { HostApi, LocalApi } from '../protocol.ts';
+import type { LocalApi } from '../local-api.ts';
+import type { HostApi } from '../protocol.ts';
 import type { Scope } from '../scope.ts';
 import type { GuestActors } from './actors.ts';
 import type { Registration } from './registration.ts';
