@@ -21,6 +21,7 @@ const Plugins = lazy(() => import('../pages/plugins/plugins.tsx'));
 const Plugin = lazy(() => import('../pages/plugins/plugin.tsx'));
 const Settings = lazy(() => import('../pages/settings/settings.tsx'));
 const Account = lazy(() => import('../pages/account/account.tsx'));
+const Authorize = lazy(() => import('../pages/oauth/authorize.tsx'));
 const Generated = lazy(() => import('../generated/page.tsx'));
 
 /** The screens of a user who is logged in. */
@@ -64,6 +65,7 @@ function Frame() {
                     </Route>
                     <Route path="/settings" component={Settings} />
                     <Route path="/account" component={Account} />
+                    <Route path="/oauth/authorize" component={Authorize} />
                     <Route path="/p/:tag">
                         {({ tag }: { tag: string }) => <Generated key={tag} tag={tag} />}
                     </Route>
