@@ -45,8 +45,9 @@ const imageParams = joi.object({
     id: joi
         .string()
         .max(300)
-        .pattern(/^[A-Za-z0-9][A-Za-z0-9_.:/@-]*$/, 'an id or a name')
+        .pattern(/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.:/@-]*$/, 'an id or a name')
         .required()
+        .meta({ anyText: true })
         .label('Image')
         .meta({ ui: { ref: 'container.images' } })
 });

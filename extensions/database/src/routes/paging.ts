@@ -17,6 +17,8 @@ export const existingName = () =>
         .string()
         .max(255)
         .pattern(/^[^\0]+$/, 'a name');
+/** A name in a path: it is only ever sent to the server as data, so slashes and backslashes are letters as others. */
+export const nameInPath = () => existingName().required().meta({ anyText: true });
 /** A name for what is made: 1 to 63 bytes, no slash, no control characters. */
 export const newName = () =>
     joi.typed<string>(
@@ -32,9 +34,9 @@ export const newName = () =>
             .label('Name')
     );
 /** Path parameters of a database. */
-export const databaseParams = joi.object({ id: serverId, db: existingName().required().label('Database') });
+export const databaseParams = joi.object({ id: serverId, db: nameInPath().label('Database') });
 /** Path parameters of a table. */
-export const tableParams = databaseParams.keys({ table: existingName().required().label('Table') });
+export const tableParams = databaseParams.keys({ table: nameInPath().label('Table') });
 
 /** Query parameters of a list. */
 export const paging = {

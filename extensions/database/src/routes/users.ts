@@ -6,7 +6,7 @@ import { makePassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import type { Target } from '../target.ts';
-import { existingName, newName, pageOf, paging, serverId, serverParams } from './paging.ts';
+import { existingName, nameInPath, newName, pageOf, paging, serverId, serverParams } from './paging.ts';
 
 const levelWords = {
     read: 'Read rows',
@@ -43,7 +43,7 @@ const madeSchema = joi.object({
     ...userFields,
     password: joi.string().required().label('Password').description('Shown this once')
 });
-const params = joi.object({ id: serverId, user: existingName().required().label('Account') });
+const params = joi.object({ id: serverId, user: nameInPath().label('Account') });
 const host = joi
     .string()
     .pattern(/^[A-Za-z0-9.:%_/-]{1,255}$/, 'a host, an address, or a pattern with %')

@@ -111,6 +111,8 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
                 'routes',
                 'labels',
                 'readme',
+                'database',
+                'requests',
                 'cycles',
                 'threads'
             ]);
