@@ -135,7 +135,7 @@ describe('what a plugin says of its routes', () => {
         ]);
     });
 
-    it('stands in the document of its tag alone, with what the navigation shows', async () => {
+    it('stands in the document of its tag alone, with what the navigation shows of all', async () => {
         await using host = await createTestHost(told, { quiet: true });
         const routes = routesOf(host.document.routes, {
             plugin: 'told',
@@ -159,6 +159,12 @@ describe('what a plugin says of its routes', () => {
                 'x-kind': 'nav',
                 'x-parent': 'Talk',
                 'x-icon': 'ear'
+            },
+            {
+                name: 'other',
+                description: 'Routes of the plugin other',
+                'x-summary': 'other',
+                'x-kind': 'nav'
             }
         ]);
         expect(Object.keys(part.paths).every((path) => path.startsWith('/api/plugins/told/'))).to.equal(true);

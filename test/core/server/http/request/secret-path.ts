@@ -28,7 +28,7 @@ beforeEach(async () => {
                             throw new Error('a bug');
                         }
                     });
-                route('/s/{token}/file', { token: joi.secret().required() }, 'one');
+                route('/s/{token}/file', { token: joi.secret().required().meta({ anyText: true }) }, 'one');
                 route('/p/{name}/{token}', { name: joi.string(), token: joi.secret() }, 'two');
                 route('/r/{rest*}', { rest: joi.secret() }, 'rest');
                 route('/open/{name}', { name: joi.string() }, 'open');
