@@ -131,12 +131,13 @@ describe('monitoring over generations', () => {
             ).to.equal(['lo', 'vethab1']);
             expect((await rig.get('/metrics/history?metric=load.one')).data.step).to.equal(60);
             expect((await rig.host.health()).map(({ name, state }) => [name, state])).to.equal([
+                ['accessLog', 'ok'],
                 ['sampling', 'ok'],
                 ['containers', 'ok']
             ]);
             await rig.host.setSettings({ intervalSeconds: 10 });
             rig.machine.steady += 1_000_000;
-            expect((await rig.host.health())[0]).to.include({
+            expect((await rig.host.health())[1]).to.include({
                 state: 'degraded',
                 evidence: 'Nothing has been measured lately'
             });

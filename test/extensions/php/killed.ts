@@ -21,7 +21,7 @@ const { after, before, describe, it } = lab;
 const real = itUnless(withoutPhp, it);
 
 const limitMs = 120_000;
-const release = '9.2';
+const release = '7.9';
 const name = `k${process.pid}`;
 
 let top: string;

@@ -13,7 +13,7 @@ const { after, before, describe, it } = lab;
 const real = itUnless(withoutPhp, it);
 
 const limitMs = 60_000;
-const release = '9.1';
+const release = '7.8';
 const index = `<?php
 $new = ini_get('user_agent') === '${mark}';
 if ($new && isset($_GET['fail'])) { http_response_code(500); }
