@@ -8,7 +8,16 @@ export const lab = Lab.script();
 const { describe, it } = lab;
 
 describe('The extensions', { timeout: 120_000 }, () => {
-    for (const name of ['backup', 'container', 'cronjob', 'database', 'filemanager', 'firewall', 'monitoring', 'php']) {
+    for (const name of [
+        'backup',
+        'container',
+        'cronjob',
+        'database',
+        'filemanager',
+        'firewall',
+        'monitoring',
+        'php'
+    ]) {
         it(`say what each field and each route is for: ${name}`, async () => {
             const folder = fileURLToPath(new URL(`../../extensions/${name}`, import.meta.url));
             const { checked, findings } = await runConformance(folder, { cycles: 1, requests: [] });

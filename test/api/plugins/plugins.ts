@@ -154,7 +154,10 @@ describe('/api/plugins', { timeout: limitMs }, () => {
         ]);
         expect((await get('/api/openapi.json?tag=none')).code).to.equal(40400);
         const start = await fetch(`http://127.0.0.1:${panel.port}/`);
-        expect([start.status, (await start.text()).includes('Its pages are installed, but disabled')]).to.equal([200, true]);
+        expect([
+            start.status,
+            (await start.text()).includes('Its pages are installed, but disabled')
+        ]).to.equal([200, true]);
     });
 
     it('lists what is there, in the order of starting, and revalidates', async () => {

@@ -50,8 +50,12 @@ export default function Authorize() {
     }, [key]);
     return (
         <Page title={t('May this client act for you?')}>
-            {preview === null ? <Waiting error={failure} /> : <Question request={request} preview={preview} />}
-            <WayBack failure={failure} />
+            {preview === null ? (
+                <Waiting error={failure} />
+            ) : (
+                <Question request={request} preview={preview} />
+            )}
+            <BackToClient failure={failure} />
         </Page>
     );
 }
@@ -69,7 +73,9 @@ function Question({
     const [failure, setFailure] = useState<ApiFailure | null>(null);
     const answer = async (more: Readonly<Record<string, unknown>>): Promise<void> => {
         try {
-            const { data } = await call<{ redirect: string }>('POST', base, { body: { ...request, ...more } });
+            const { data } = await call<{ redirect: string }>('POST', base, {
+                body: { ...request, ...more }
+            });
             location.assign(data.redirect);
         } catch (error) {
             setFailure(error instanceof ApiFailure ? error : null);
@@ -102,10 +108,14 @@ function Question({
                 ))}
             </fieldset>
             {failure === null ? null : <Waiting error={failure} />}
-            <WayBack failure={failure} />
+            <BackToClient failure={failure} />
             <footer class="row">
                 <Button onPress={() => answer({ deny: true })}>{t('Refuse')}</Button>
-                <Button look="primary" isDisabled={given.size === 0} onPress={() => answer({ scope: [...given].join(' ') })}>
+                <Button
+                    look="primary"
+                    isDisabled={given.size === 0}
+                    onPress={() => answer({ scope: [...given].join(' ') })}
+                >
                     {t('Allow')}
                 </Button>
             </footer>
@@ -147,7 +157,7 @@ function Choice({
 }
 
 /** Where the panel says that the client may be told its error; without that, the browser must not go there. */
-function WayBack({ failure }: { readonly failure: ApiFailure | null }) {
+function BackToClient({ failure }: { readonly failure: ApiFailure | null }) {
     const redirect = failure?.data['redirect'];
     return typeof redirect === 'string' ? (
         <p>
