@@ -121,6 +121,8 @@ export type {
     TypedJoi,
     Value
 } from './joi.ts';
+export { pages } from './routes/pages.ts';
+export type { PageOf, PageQuery } from './routes/pages.ts';
 export { isReply, nextCursorHeader, reply } from './routes/reply.ts';
 export type { Page, Reply, ReplyOptions, TaskView, TaskView as Task } from './routes/reply.ts';
 export type {
