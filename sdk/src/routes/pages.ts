@@ -37,6 +37,11 @@ export const pages = {
         };
     },
 
+    /** The cursor of the page that begins behind a key, for answers that `read`, `sorted` and `ordered` do not make. */
+    cursor(key: string | number): string {
+        return Buffer.from(`after:${key}`).toString('base64url');
+    },
+
     /** The key that the page before ended with; null on the first page. @throws VALIDATION_FAILED 40001 for a cursor that no list gave */
     after({ cursor }: { readonly cursor?: string | undefined }): string | null {
         if (cursor === undefined) {
@@ -64,7 +69,7 @@ export const pages = {
     read<T>(rows: readonly T[], limit: number, key: (row: T) => string | number, total?: number): PageOf<T> {
         const shown = rows.slice(0, limit);
         const last = shown.at(-1);
-        const next = rows.length > limit && last !== undefined ? cursorOf(key(last)) : null;
+        const next = rows.length > limit && last !== undefined ? pages.cursor(key(last)) : null;
         return { rows: shown, page: { ...(total === undefined ? {} : { total }), next } };
     },
 
@@ -74,12 +79,12 @@ export const pages = {
      *
      * @throws VALIDATION_FAILED 40001 for a cursor that no list gave
      */
-    sorted<T>(all: readonly T[], query: PageQuery, key: (row: T) => string): PageOf<T> {
-        const after = pages.after(query);
-        const rows = all
+    sorted<T, K extends string | number>(all: readonly T[], query: PageQuery, key: (row: T) => K): PageOf<T> {
+        const entries = all
             .map((row) => ({ row, key: key(row) }))
-            .sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0))
-            .filter((entry) => after === null || entry.key > after);
+            .sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
+        const after = typeof entries[0]?.key === 'number' ? pages.afterNumber(query) : pages.after(query);
+        const rows = after === null ? entries : entries.filter((entry) => entry.key > after);
         const { rows: shown, page } = pages.read(rows, query.limit, (entry) => entry.key, all.length);
         return { rows: shown.map(({ row }) => row), page };
     },
@@ -94,14 +99,10 @@ export const pages = {
         const end = start + query.limit;
         return {
             rows: all.slice(start, end),
-            page: { total: all.length, next: end < all.length ? cursorOf(end) : null }
+            page: { total: all.length, next: end < all.length ? pages.cursor(end) : null }
         };
     }
 };
-
-function cursorOf(key: string | number): string {
-    return Buffer.from(`after:${key}`).toString('base64url');
-}
 
 function refuse(): never {
     throw errors.invalid([{ path: 'cursor', message: 'cursor must come from the Link of an earlier page' }]);

@@ -1,5 +1,5 @@
 /** Routes of plans, of running them now, and of drills. */
-import { joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import type { RunRow } from '../entities.ts';
 import { changedPlan, newPlan, planFields } from '../plans/input.ts';
@@ -8,7 +8,7 @@ import { findRuns } from '../queries.ts';
 import { hooksSchema } from '../runs/commands.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, pageOf, paging, placeIn, timeOf, versionOf } from './common.ts';
+import { idParams, timeOf, versionOf } from './common.ts';
 import { runSchema, runView } from './views.ts';
 
 const planView = joi.object({
@@ -60,17 +60,10 @@ function registerPlans(ctx: Ctx, services: Services): void {
         summary: 'List the plans',
         ui: { title: 'Plans', primary: true, label: 'name', order: 1, empty: 'No plan yet' },
         returns: joi.array().items(planView),
-        validate: { query: joi.object(paging(100)) },
-        async handler({ query: { limit, cursor } }) {
-            const after = placeIn(cursor) ?? 0;
-            const all = await plans.list();
-            const page = pageOf(
-                all.filter(({ id }) => id > after),
-                limit,
-                ({ id }) => id
-            );
-            const rows = await Promise.all(page.rows.map((plan) => viewOf(ctx, services, plan)));
-            return reply.list(rows, { total: all.length, next: page.next });
+        validate: { query: joi.object(pages.query(100)) },
+        async handler({ query }) {
+            const { rows, page } = pages.sorted(await plans.list(), query, ({ id }) => id);
+            return reply.list(await Promise.all(rows.map((plan) => viewOf(ctx, services, plan))), page);
         }
     });
     ctx.route({
@@ -241,7 +234,7 @@ function registerKnowledge(ctx: Ctx, { drills, sources }: Services): void {
         returns: joi.array().items(joi.any()),
         validate: {
             query: joi.object({
-                ...paging(50),
+                ...pages.query(),
                 planId: joi
                     .number()
                     .integer()
@@ -250,19 +243,20 @@ function registerKnowledge(ctx: Ctx, { drills, sources }: Services): void {
                     .meta({ ui: { ref: 'backup.plans' } })
             })
         },
-        async handler({ query: { limit, cursor, planId } }) {
-            const before = placeIn(cursor) ?? Infinity;
+        async handler({ query: { planId, ...query } }) {
+            const before = pages.afterNumber(query) ?? Infinity;
             const all = (await drills.list()).filter(
                 ({ proof }) => planId === undefined || proof.planId === planId
             );
-            const page = pageOf(
+            const { rows, page } = pages.read(
                 all.filter(({ id }) => id < before),
-                limit,
-                ({ id }) => id
+                query.limit,
+                ({ id }) => id,
+                all.length
             );
             return reply.list(
-                page.rows.map(({ proof }) => proof),
-                { total: all.length, next: page.next }
+                rows.map(({ proof }) => proof),
+                page
             );
         }
     });

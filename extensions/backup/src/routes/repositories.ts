@@ -1,12 +1,12 @@
 /** Routes of repositories. */
-import { joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import type { RepositoryRow } from '../entities.ts';
 import { changedRepository, commonFields, newRepository } from '../repositories/input.ts';
 import { type CheckResult, connectionIn, statusOf } from '../repositories/stored.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, pageOf, paging, placeIn, versionOf } from './common.ts';
+import { idParams, versionOf } from './common.ts';
 
 const word = (label: string) => joi.string().label(label);
 const repositoryView = joi.object({
@@ -60,16 +60,10 @@ function registerList(ctx: Ctx, { repositories, snapshots }: Services): void {
         summary: 'List the repositories',
         ui: { title: 'Repositories', label: 'name', order: 2, empty: 'No repository yet' },
         returns: joi.array().items(repositoryView),
-        validate: { query: joi.object(paging(100)) },
-        async handler({ query: { limit, cursor } }) {
-            const after = placeIn(cursor) ?? 0;
-            const rows = await repositories.list();
-            const page = pageOf(
-                rows.filter(({ id }) => id > after),
-                limit,
-                ({ id }) => id
-            );
-            return reply.list(page.rows.map(viewOf), { total: rows.length, next: page.next });
+        validate: { query: joi.object(pages.query(100)) },
+        async handler({ query }) {
+            const { rows, page } = pages.sorted(await repositories.list(), query, ({ id }) => id);
+            return reply.list(rows.map(viewOf), page);
         }
     });
     ctx.route({

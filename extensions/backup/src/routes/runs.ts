@@ -1,12 +1,12 @@
 /** Routes of runs. */
-import { type EventOf, joi, reply } from '@portico/sdk';
+import { type EventOf, joi, pages, reply } from '@portico/sdk';
 
 import { RunEntity } from '../entities.ts';
 import { findRuns } from '../queries.ts';
 import type { LogLine } from '../runs/run-log.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, pageOf, paging, period, placeIn } from './common.ts';
+import { idParams, period } from './common.ts';
 import { runSchema, runView } from './views.ts';
 
 const logEvents = {
@@ -54,11 +54,11 @@ function registerList(ctx: Ctx): void {
                     )
                     .label('State'),
                 ...period,
-                ...paging(50)
+                ...pages.query()
             })
         },
-        async handler({ query: { planId, state, from, to, limit, cursor } }) {
-            const before = placeIn(cursor);
+        async handler({ query: { planId, state, from, to, ...query } }) {
+            const before = pages.afterNumber(query);
             const started = {
                 ...(from === undefined ? {} : { $gte: Date.parse(from) }),
                 ...(to === undefined ? {} : { $lte: Date.parse(to) })
@@ -68,16 +68,16 @@ function registerList(ctx: Ctx): void {
                 ...(state === undefined ? {} : { state }),
                 ...(Object.keys(started).length === 0 ? {} : { startedAt: started })
             };
-            const { rows, total } = await ctx.db.read(async (em) => ({
+            const found = await ctx.db.read(async (em) => ({
                 rows: await findRuns(
                     em,
                     { ...where, ...(before === null ? {} : { id: { $lt: before } }) },
-                    limit + 1
+                    query.limit + 1
                 ),
                 total: await em.count(RunEntity, where as object)
             }));
-            const page = pageOf(rows, limit, ({ id }) => id);
-            return reply.list(page.rows.map(runView), { total, next: page.next });
+            const { rows, page } = pages.read(found.rows, query.limit, ({ id }) => id, found.total);
+            return reply.list(rows.map(runView), page);
         }
     });
 }

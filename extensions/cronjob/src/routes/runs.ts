@@ -1,5 +1,14 @@
 /** Routes of runs: their history, their output, and stopping one. */
-import { type Actor, errors, type EventOf, joi, type Reply, reply } from '@portico/sdk';
+import {
+    type Actor,
+    errors,
+    type EventOf,
+    joi,
+    type PageQuery,
+    pages,
+    type Reply,
+    reply
+} from '@portico/sdk';
 
 import { OutputEntity, RunEntity, type RunRow } from '../entities.ts';
 import { findRuns } from '../queries.ts';
@@ -8,7 +17,7 @@ import type { Runs } from '../runs/runs.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import type { Tasks } from '../tasks/tasks.ts';
-import { idOf, idParams, pageOf, paging } from './paging.ts';
+import { idParams } from './id-params.ts';
 import {
     canSeeOutput,
     runSchema,
@@ -19,7 +28,7 @@ import {
 } from './views.ts';
 
 const filters = {
-    ...paging(50),
+    ...pages.query(),
     state: joi
         .valid('queued', 'running', 'succeeded', 'failed', 'timeout', 'stopped', 'skipped')
         .label('State'),
@@ -27,9 +36,7 @@ const filters = {
     from: joi.string().isoDate().label('Created from'),
     to: joi.string().isoDate().label('Created until')
 };
-interface Filters {
-    readonly limit: number;
-    readonly cursor?: string | undefined;
+interface Filters extends PageQuery {
     readonly state?: string | undefined;
     readonly trigger?: string | undefined;
     readonly from?: string | undefined;
@@ -157,11 +164,11 @@ export async function acceptedRun(
 
 async function list(
     ctx: Ctx,
-    { limit, cursor, state, trigger, from, to }: Filters,
+    { state, trigger, from, to, ...query }: Filters,
     taskId: number | null,
     actor: Actor
 ): Promise<Reply<RunView[]>> {
-    const before = idOf(cursor);
+    const before = pages.afterNumber(query);
     const created = {
         ...(from === undefined ? {} : { $gte: Date.parse(from) }),
         ...(to === undefined ? {} : { $lte: Date.parse(to) })
@@ -172,18 +179,18 @@ async function list(
         ...(trigger === undefined ? {} : { trigger }),
         ...(Object.keys(created).length === 0 ? {} : { createdAt: created })
     };
-    const { rows, total } = await ctx.db.read(async (em) => ({
+    const found = await ctx.db.read(async (em) => ({
         rows: await findRuns(
             em,
             { ...where, ...(before === null ? {} : { id: { $lt: before } }) },
-            { newestFirst: true, limit: limit + 1 }
+            { newestFirst: true, limit: query.limit + 1 }
         ),
         total: await em.count(RunEntity, where as object)
     }));
-    const page = pageOf(rows, limit, ({ id }) => id);
+    const { rows, page } = pages.read(found.rows, query.limit, ({ id }) => id, found.total);
     return reply.list(
-        page.rows.map((run) => runView(run, canSeeOutput(actor))),
-        { total, next: page.next }
+        rows.map((run) => runView(run, canSeeOutput(actor))),
+        page
     );
 }
 

@@ -4,7 +4,7 @@ import { errors, joi } from '@portico/sdk';
 import { isZone, machineZone, parseSchedule, type Schedule } from '../schedule/schedule.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams } from './paging.ts';
+import { idParams } from './id-params.ts';
 
 const countSchema = joi.number().integer().min(1).max(100).default(10).label('How many times');
 const timesSchema = joi.object({

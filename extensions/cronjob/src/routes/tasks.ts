@@ -1,5 +1,5 @@
 /** Routes of tasks, and of running one by hand. */
-import { type Actor, joi, reply } from '@portico/sdk';
+import { type Actor, joi, pages, reply } from '@portico/sdk';
 
 import type { TaskRow } from '../entities.ts';
 import type { Runs } from '../runs/runs.ts';
@@ -8,7 +8,7 @@ import type { Ctx } from '../settings.ts';
 import { draftOfRow } from '../tasks/draft.ts';
 import { changedTask, newTask, type TaskInput } from '../tasks/input.ts';
 import type { Tasks, TaskWithRun } from '../tasks/tasks.ts';
-import { idOf, idParams, pageOf, paging } from './paging.ts';
+import { idParams } from './id-params.ts';
 import { acceptedRun } from './runs.ts';
 import { canSeeOutput, taskSchema, type TaskView, taskView, wholeRunSchema } from './views.ts';
 
@@ -32,22 +32,22 @@ function registerReads(ctx: Ctx, tasks: Tasks): void {
         description: 'In the order of ids. `q` is a part of the name.',
         validate: {
             query: joi.object({
-                ...paging(100),
+                ...pages.query(100),
                 q: joi.string().max(100).label('Name').description('A part of the name'),
                 enabled: joi.boolean().label('Enabled')
             })
         },
         async handler({ query, actor }) {
-            const { rows, total } = await tasks.list({
+            const found = await tasks.list({
                 q: query.q,
                 enabled: query.enabled,
-                after: idOf(query.cursor) ?? 0,
+                after: pages.afterNumber(query) ?? 0,
                 limit: query.limit
             });
-            const page = pageOf(rows, query.limit, ({ task }) => task.id);
+            const { rows, page } = pages.read(found.rows, query.limit, ({ task }) => task.id, found.total);
             return reply.list(
-                page.rows.map((found) => viewOf(found, actor)),
-                { total, next: page.next }
+                rows.map((row) => viewOf(row, actor)),
+                page
             );
         }
     });

@@ -1,11 +1,11 @@
 /** Routes of the console: statements, their plans and their history. */
-import { type Actor, errors, joi, reply } from '@portico/sdk';
+import { type Actor, errors, joi, pages, reply } from '@portico/sdk';
 
 import type { Result } from '../console/console.ts';
 import { mustRead } from '../console/statement.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { cursorOf, existingName, numberOf, paging, serverId, serverParams } from './paging.ts';
+import { existingName, serverId, serverParams } from './parameters.ts';
 
 const sqlBytes = 256 * 1024;
 const longestSeconds = 600;
@@ -244,21 +244,20 @@ function registerHistory(ctx: Ctx, { history }: Services): void {
         description: 'Newest first. What may hold a password is not kept.',
         validate: {
             query: joi.object({
-                ...paging,
+                ...pages.query(),
                 serverId: serverId.optional()
             })
         },
         async handler({ query, actor }) {
-            const rows = await history.list(actor.key, {
+            const found = await history.list(actor.key, {
                 serverId: query.serverId,
-                before: numberOf(query.cursor),
+                before: pages.afterNumber(query),
                 limit: query.limit
             });
-            const page = rows.slice(0, query.limit);
-            const last = page.at(-1);
+            const { rows, page } = pages.read(found, query.limit, ({ id }) => id);
             return reply.list(
-                page.map(({ actor: _actor, at, ...row }) => ({ ...row, at: new Date(at).toISOString() })),
-                { next: rows.length > query.limit && last !== undefined ? cursorOf(String(last.id)) : null }
+                rows.map(({ actor: _actor, at, ...row }) => ({ ...row, at: new Date(at).toISOString() })),
+                page
             );
         }
     });

@@ -1,10 +1,10 @@
 /** Routes of accounts with an end. */
-import { joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import type { CredentialRow } from '../entities.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { existingName, pageOf, paging, serverId, serverParams } from './paging.ts';
+import { existingName, serverId, serverParams } from './parameters.ts';
 
 const shortest = 5;
 const longest = 30 * 86_400;
@@ -62,11 +62,11 @@ export function registerCredentialRoutes(ctx: Ctx, { credentials, servers }: Ser
         summary: 'Accounts with an end',
         ui: { title: 'Credentials', order: 4, label: 'account', empty: 'No credential yet' },
         returns: joi.array().items(joi.object(fields)),
-        validate: { params: serverParams, query: joi.object(paging) },
+        validate: { params: serverParams, query: joi.object(pages.query()) },
         async handler({ params, query }) {
             await servers.get(params.id);
-            const rows = await credentials.list(params.id);
-            return pageOf(rows.map(viewOf), query, ({ id }) => String(id).padStart(15, '0'));
+            const { rows, page } = pages.sorted(await credentials.list(params.id), query, ({ id }) => id);
+            return reply.list(rows.map(viewOf), page);
         }
     });
     ctx.route({

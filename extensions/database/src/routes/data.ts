@@ -9,7 +9,7 @@ import { importRows } from '../data/import.ts';
 import { readFile } from '../dumps/runner.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { databaseParams, existingName } from './paging.ts';
+import { databaseParams, existingName } from './parameters.ts';
 
 const mostUpload = 4 * 1024 ** 3;
 const types = { csv: 'text/csv', jsonl: 'application/jsonl', sql: 'application/sql' } as const;

@@ -1,11 +1,11 @@
 /** Routes of databases and what belongs to one as a whole. */
-import { errors, joi, reply } from '@portico/sdk';
+import { errors, joi, pages, reply } from '@portico/sdk';
 
 import type { DatabaseInfo } from '../kind.ts';
 import { addressOf } from '../servers/connections.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { databaseParams, existingName, newName, pageOf, paging, serverParams } from './paging.ts';
+import { databaseParams, existingName, newName, serverParams } from './parameters.ts';
 
 const databaseSchema = joi.object({
     name: joi
@@ -70,11 +70,12 @@ function registerList(ctx: Ctx, { target }: Services): void {
         summary: 'Databases of a server',
         ui: { title: 'Databases', order: 1, label: 'name', empty: 'No database yet' },
         returns: joi.array().items(databaseSchema),
-        validate: { params: serverParams, query: joi.object(paging) },
+        validate: { params: serverParams, query: joi.object(pages.query()) },
         async handler({ params, query }) {
             const { kind, admin } = await target(params.id);
             const all = await admin.use(null, (session) => kind.databases.list(session));
-            return pageOf(all.map(viewOf), query, ({ name }) => name);
+            const { rows, page } = pages.sorted(all, query, ({ name }) => name);
+            return reply.list(rows.map(viewOf), page);
         }
     });
     ctx.route({
@@ -202,17 +203,17 @@ function registerExtensions(ctx: Ctx, { target }: Services): void {
         summary: 'Extensions of a database',
         ui: { title: 'Extensions', label: 'name', empty: 'This kind of server has none' },
         returns: joi.array().items(extensionSchema),
-        validate: { params: databaseParams, query: joi.object(paging) },
+        validate: { params: databaseParams, query: joi.object(pages.query()) },
         async handler({ params, query }) {
             const { kind, admin } = await target(params.id);
             await kind.databases.get(admin, params.db);
             const { extensions } = kind;
             const all =
                 extensions === null ? [] : await admin.use(params.db, (session) => extensions.list(session));
-            return pageOf(
-                all.map(({ name, installed, available }) => ({ name, installed, available })),
-                query,
-                ({ name }) => name
+            const { rows, page } = pages.sorted(all, query, ({ name }) => name);
+            return reply.list(
+                rows.map(({ name, installed, available }) => ({ name, installed, available })),
+                page
             );
         }
     });

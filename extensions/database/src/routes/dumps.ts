@@ -1,10 +1,10 @@
 /** Routes of dumps. */
-import { joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import type { DumpRow } from '../entities.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { cursorOf, existingName, newName, numberOf, paging, serverId } from './paging.ts';
+import { existingName, newName, serverId } from './parameters.ts';
 
 const formatWords = { native: 'Small, for restoring', sql: 'SQL, to be read' } as const;
 const mostUpload = 4 * 1024 ** 3;
@@ -85,18 +85,15 @@ function registerReads(ctx: Ctx, { dumps, folder }: Services): void {
         description: 'Newest first.',
         ui: { title: 'Dumps', order: 2, label: 'database', empty: 'No dump yet' },
         returns: joi.array().items(dumpSchema),
-        validate: { query: joi.object({ ...paging, serverId: serverId.optional() }) },
+        validate: { query: joi.object({ ...pages.query(), serverId: serverId.optional() }) },
         async handler({ query }) {
-            const rows = await dumps.list({
+            const found = await dumps.list({
                 serverId: query.serverId,
-                before: numberOf(query.cursor),
+                before: pages.afterNumber(query),
                 limit: query.limit
             });
-            const page = rows.slice(0, query.limit);
-            const last = page.at(-1);
-            return reply.list(page.map(viewOf), {
-                next: rows.length > query.limit && last !== undefined ? cursorOf(String(last.id)) : null
-            });
+            const { rows, page } = pages.read(found, query.limit, ({ id }) => id);
+            return reply.list(rows.map(viewOf), page);
         }
     });
     ctx.route({

@@ -4,7 +4,7 @@ import { errors, joi } from '@portico/sdk';
 import { mayHoldPassword } from '../console/statement.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { serverParams } from './paging.ts';
+import { serverParams } from './parameters.ts';
 
 const dayMs = 86_400_000;
 const time = (label: string) => joi.string().isoDate().label(label);

@@ -4,7 +4,7 @@ import { joi, reply, taskSchema } from '@portico/sdk';
 import { presetWords } from '../managed/engine.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { serverParams } from './paging.ts';
+import { serverParams } from './parameters.ts';
 
 const changes = [
     { change: 'start', title: 'Start', confirm: undefined },

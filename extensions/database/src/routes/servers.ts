@@ -1,5 +1,5 @@
 /** Routes of servers. */
-import { errors, joi, reply, taskSchema } from '@portico/sdk';
+import { errors, joi, pages, reply, taskSchema } from '@portico/sdk';
 
 import type { ServerRow } from '../entities.ts';
 import { kinds } from '../kinds.ts';
@@ -15,7 +15,7 @@ import {
 } from '../servers/input.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { pageOf, paging, serverParams } from './paging.ts';
+import { serverParams } from './parameters.ts';
 
 const testSchema = joi.object({
     ok: joi.boolean().required().label('Answers'),
@@ -106,10 +106,10 @@ function registerReads(ctx: Ctx, services: Services): void {
         summary: 'Servers',
         ui: { title: 'Servers', primary: true, order: 1, label: 'name', empty: 'No server yet' },
         returns: joi.array().items(serverSchema),
-        validate: { query: joi.object(paging) },
+        validate: { query: joi.object(pages.query()) },
         async handler({ query }) {
-            const rows = (await servers.list()).map(await viewer(services));
-            return pageOf(rows, query, ({ name }) => name);
+            const { rows, page } = pages.sorted(await servers.list(), query, ({ name }) => name);
+            return reply.list(rows.map(await viewer(services)), page);
         }
     });
     ctx.route({

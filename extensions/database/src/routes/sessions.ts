@@ -1,9 +1,9 @@
 /** Routes of the sessions of a server. */
-import { joi } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { pageOf, paging, serverId, serverParams } from './paging.ts';
+import { serverId, serverParams } from './parameters.ts';
 
 const sessionSchema = joi.object({
     id: joi
@@ -43,16 +43,17 @@ export function registerSessionRoutes(ctx: Ctx, { target }: Services): void {
         summary: 'Sessions of a server',
         ui: { title: 'Sessions', order: 3, empty: 'No other session' },
         returns: joi.array().items(sessionSchema),
-        validate: { params: serverParams, query: joi.object(paging) },
+        validate: { params: serverParams, query: joi.object(pages.query()) },
         async handler({ params, query, actor }) {
             const { kind, admin } = await target(params.id);
             const all = await admin.use(null, (session) => kind.sessions.list(session));
             const isShown = actor.can('query');
-            return pageOf(
+            const { rows, page } = pages.sorted(
                 all.map(({ sql, ...rest }) => (isShown ? { ...rest, sql } : rest)),
                 query,
                 ({ id }) => id.padStart(20, '0')
             );
+            return reply.list(rows, page);
         }
     });
     ctx.route({

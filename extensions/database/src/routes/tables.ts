@@ -1,5 +1,5 @@
 /** Routes of tables: their structure, their rows, and changes of rows. */
-import { joi, nextCursorHeader, reply } from '@portico/sdk';
+import { joi, nextCursorHeader, pages, reply } from '@portico/sdk';
 
 import { applyChanges, type Change } from '../data/changes.ts';
 import { selectRows } from '../data/rows.ts';
@@ -8,7 +8,7 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import type { Target } from '../target.ts';
 import { resultFields } from './console.ts';
-import { cursorOf, databaseParams, existingName, numberOf, pageOf, paging, tableParams } from './paging.ts';
+import { databaseParams, existingName, tableParams } from './parameters.ts';
 
 const tableSchema = joi.object({
     schema: joi
@@ -99,7 +99,7 @@ function registerStructure(ctx: Ctx, { target }: Services): void {
         validate: {
             params: databaseParams,
             query: joi.object({
-                ...paging,
+                ...pages.query(),
                 schema: existingName().label('Schema').description('Default: all')
             })
         },
@@ -109,10 +109,10 @@ function registerStructure(ctx: Ctx, { target }: Services): void {
             const all = await admin.use(params.db, (session) =>
                 kind.structure.tables(session, params.db, query.schema ?? null)
             );
-            return pageOf(
-                all.map((table) => ({ ...table })),
-                query,
-                (table) => `${table.schema}\0${table.name}`
+            const { rows, page } = pages.sorted(all, query, (table) => `${table.schema}\0${table.name}`);
+            return reply.list(
+                rows.map((table) => ({ ...table })),
+                page
             );
         }
     });
@@ -162,7 +162,7 @@ function registerRows(ctx: Ctx, { target, console }: Services): void {
         validate: {
             params: tableParams,
             query: joi.object({
-                ...paging,
+                ...pages.query(),
                 schema,
                 sort: existingName().label('Sort by'),
                 order: joi.choice({ asc: 'Ascending', desc: 'Descending' }).default('asc').label('Order'),
@@ -177,7 +177,7 @@ function registerRows(ctx: Ctx, { target, console }: Services): void {
             const name = nameOf(found, params, query.schema);
             const structure = await admin.use(params.db, (session) => kind.structure.table(session, name));
             const { sort, order, limit, filter = [] } = query;
-            const offset = numberOf(query.cursor) ?? 0;
+            const offset = pages.afterNumber(query) ?? 0;
             const statement = selectRows(kind, name, structure, { sort, order, filter, limit, offset });
             const result = await console.read(
                 server,
@@ -188,7 +188,7 @@ function registerRows(ctx: Ctx, { target, console }: Services): void {
             const hasMore = result.rows.length > limit || result.truncated;
             return reply.with(
                 { columns: result.columns.map((column) => ({ ...column })), rows: rows as unknown[][] },
-                hasMore ? { headers: { [nextCursorHeader]: cursorOf(String(offset + rows.length)) } } : {}
+                hasMore ? { headers: { [nextCursorHeader]: pages.cursor(offset + rows.length) } } : {}
             );
         }
     });

@@ -1,12 +1,12 @@
 /** Routes of the accounts of a server. */
-import { errors, joi, reply } from '@portico/sdk';
+import { errors, joi, pages, reply } from '@portico/sdk';
 
 import type { AccountInfo, AccountName, Grant } from '../kind.ts';
 import { makePassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import type { Target } from '../target.ts';
-import { existingName, nameInPath, newName, pageOf, paging, serverId, serverParams } from './paging.ts';
+import { existingName, nameInPath, newName, serverId, serverParams } from './parameters.ts';
 
 const levelWords = {
     read: 'Read rows',
@@ -123,14 +123,14 @@ function registerReads(ctx: Ctx, { target }: Services): void {
         summary: 'Accounts of a server',
         ui: { title: 'Accounts', order: 2, label: 'user' },
         returns: joi.array().items(userSchema),
-        validate: { params: serverParams, query: joi.object(paging) },
+        validate: { params: serverParams, query: joi.object(pages.query()) },
         async handler({ params: { id }, query }) {
             const found = await target(id);
             const all = await found.kind.accounts.list(found.admin);
-            return pageOf(
-                all.map((account) => viewOf(found, account)),
-                query,
-                ({ user }) => user
+            const { rows, page } = pages.sorted(all, query, found.kind.accounts.format);
+            return reply.list(
+                rows.map((account) => viewOf(found, account)),
+                page
             );
         }
     });

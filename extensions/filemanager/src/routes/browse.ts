@@ -1,11 +1,10 @@
 /** Routes that list roots and folders, and search for names. They show names, sizes, times and owners, never content. */
-import { joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import { entrySchema } from '../files/entries.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { search } from '../files/search.ts';
-import { byName } from '../files/tree.ts';
 import { isReserved, join, location, pathSchema } from '../roots/path.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -85,19 +84,7 @@ function registerList(ctx: Ctx, { roots, entries }: Services): void {
         validate: {
             query: location.keys({
                 path: pathSchema.default(''),
-                limit: joi
-                    .number()
-                    .integer()
-                    .min(1)
-                    .max(10_000)
-                    .default(1_000)
-                    .label('Entries')
-                    .description('Most entries of one page'),
-                cursor: joi
-                    .string()
-                    .max(2_000)
-                    .label('Page')
-                    .description('From the `Link` of the page before')
+                ...pages.query(1_000, 10_000)
             })
         },
         async handler({ query, actor }) {
@@ -106,21 +93,13 @@ function registerList(ctx: Ctx, { roots, entries }: Services): void {
             if (folder.type !== 'folder') {
                 throw pluginErrors.WRONG_TYPE({ path, type: folder.type, wanted: 'folder' });
             }
-            const all = byName(
-                (await filesystem(() => root.files.list(path))).filter(({ name }) => !isReserved(name))
+            const all = (await filesystem(() => root.files.list(path))).filter(
+                ({ name }) => !isReserved(name)
             );
-            const after =
-                query.cursor === undefined ? null : Buffer.from(query.cursor, 'base64url').toString('utf8');
-            const rest = after === null ? all : all.filter(({ name }) => name > after);
-            const page = rest.slice(0, query.limit);
-            const last = page.at(-1);
-            const next =
-                rest.length > page.length && last !== undefined
-                    ? Buffer.from(last.name).toString('base64url')
-                    : null;
+            const { rows, page } = pages.sorted(all, query, ({ name }) => name);
             return reply.list(
-                await entries.all(page.map((entry) => ({ entry, path: join(path, entry.name) }))),
-                { total: all.length, next }
+                await entries.all(rows.map((entry) => ({ entry, path: join(path, entry.name) }))),
+                page
             );
         }
     });

@@ -1,11 +1,11 @@
 /** Routes of bans. */
-import { joi, reply, type Value } from '@portico/sdk';
+import { joi, pages, reply, type Value } from '@portico/sdk';
 
 import { readPeer } from '../address/interval.ts';
 import type { BanRow } from '../entities.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, pageOf, paging } from './paging.ts';
+import { idParams } from './id-params.ts';
 
 const longestSeconds = 366 * 86_400;
 const banView = joi.object({
@@ -66,13 +66,13 @@ function registerList(ctx: Ctx, { bans }: Services): void {
         returns: joi.array().items(banView),
         validate: {
             query: joi.object({
-                ...paging(50, 10_000),
+                ...pages.query(50, 10_000),
                 q: joi.string().max(64).label('Address').description('A part of the address or of the reason')
             })
         },
         async handler({ query }) {
             const all = await bans.list();
-            const { rows, page } = pageOf(
+            const { rows, page } = pages.ordered(
                 all.filter(({ address, reason }) => `${address} ${reason ?? ''}`.includes(query.q ?? '')),
                 query
             );

@@ -1,12 +1,12 @@
 /** Routes of the zones, sets and translations of the draft. All three work alike. */
-import { type AnySchema, joi, type PluginRoute, reply, type RouteUi } from '@portico/sdk';
+import { type AnySchema, joi, pages, type PluginRoute, reply, type RouteUi } from '@portico/sdk';
 
 import type { Kind, Kinds, Sent } from '../draft/objects.ts';
 import { changedNat, changedSet, changedZone, newNat, newSet, newZone } from '../draft/schema.ts';
 import { natView, type SetView, setView, zoneView } from '../draft/views.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, pageOf, paging } from './paging.ts';
+import { idParams } from './id-params.ts';
 
 type Listed = Exclude<Kind, 'rules'>;
 
@@ -101,11 +101,11 @@ function registerReads<K extends Listed>(
         summary,
         ui,
         returns: joi.array().items(view),
-        validate: { query: joi.object({ ...paging(200), q: joi.string().max(100).label('Text') }) },
+        validate: { query: joi.object({ ...pages.query(200), q: joi.string().max(100).label('Text') }) },
         async handler({ query }) {
             const all = (await draft.model())[kind] as readonly Kinds[K][];
             const text = query.q?.toLowerCase() ?? '';
-            const { rows, page } = pageOf(
+            const { rows, page } = pages.ordered(
                 all.filter((each) => JSON.stringify(each).toLowerCase().includes(text)),
                 query
             );

@@ -1,5 +1,5 @@
 /** Routes of the policies and of services by name. */
-import { joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import { knownServices } from '../draft/known-services.ts';
 import { changedPolicy, newService, objectName } from '../draft/schema.ts';
@@ -7,7 +7,6 @@ import { changePolicy, createService, removeService } from '../draft/services.ts
 import { policyView, serviceView } from '../draft/views.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { pageOf, paging } from './paging.ts';
 
 /** Registers `/policy` and the routes below `/services`. */
 export function registerPolicyRoutes(ctx: Ctx, services: Services): void {
@@ -54,14 +53,14 @@ function registerServices(ctx: Ctx, { draft }: Services): void {
         summary: 'Services by name',
         ui: { title: 'Services', order: 6, label: 'name' },
         returns: joi.array().items(serviceView),
-        validate: { query: joi.object({ ...paging(500), q: joi.string().max(100).label('Text') }) },
+        validate: { query: joi.object({ ...pages.query(500), q: joi.string().max(100).label('Text') }) },
         async handler({ query }) {
             const { services } = await draft.model();
             const all = [
                 ...services.map((each) => ({ ...each, builtIn: false })),
                 ...[...knownServices.values()].map((each) => ({ ...each, builtIn: true }))
             ].filter(({ name, ports }) => [name, ...ports].some((text) => text.includes(query.q ?? '')));
-            const { rows, page } = pageOf(all, query);
+            const { rows, page } = pages.ordered(all, query);
             return reply.list(
                 rows.map(({ name, ports, builtIn }) => ({ name, ports: [...ports], builtIn })),
                 page

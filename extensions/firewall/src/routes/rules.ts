@@ -1,5 +1,5 @@
 /** Routes of the rules of the draft. */
-import { isFailure, joi, reply } from '@portico/sdk';
+import { isFailure, joi, pages, reply } from '@portico/sdk';
 
 import type { Rule } from '../draft/model.ts';
 import { changedRule, newRule } from '../draft/schema.ts';
@@ -7,7 +7,7 @@ import { type RuleView, ruleView } from '../draft/views.ts';
 import { counterName } from '../ruleset/ruleset.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, pageOf, paging } from './paging.ts';
+import { idParams } from './id-params.ts';
 
 type Counters = Awaited<ReturnType<Services['nft']['counters']>>;
 
@@ -32,7 +32,7 @@ function registerReads(ctx: Ctx, services: Services): void {
         returns: joi.array().items(ruleView),
         validate: {
             query: joi.object({
-                ...paging(100, 2_000),
+                ...pages.query(100, 2_000),
                 q: joi
                     .string()
                     .max(100)
@@ -58,7 +58,7 @@ function registerReads(ctx: Ctx, services: Services): void {
                     (query.zone === undefined || rule.zone === query.zone) &&
                     (query.q === undefined || textOf(rule).includes(query.q.toLowerCase()))
             );
-            const { rows, page } = pageOf(found, query);
+            const { rows, page } = pages.ordered(found, query);
             const [counters, warned] = [await countersOf(services), await services.foreign.warningsOf(model)];
             return reply.list(
                 rows.map((rule) => viewOf(rule, rules, counters, warned)),

@@ -1,10 +1,10 @@
 /** Routes of the elements of sets. */
-import { joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import { formatInterval } from '../address/interval.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, pageOf, paging } from './paging.ts';
+import { idParams } from './id-params.ts';
 
 const texts = joi.array().items(joi.string().min(2).max(64)).max(100_000);
 
@@ -40,7 +40,7 @@ function registerList(ctx: Ctx, { objects, contents }: Services): void {
         ),
         validate: {
             params: idParams,
-            query: joi.object({ ...paging(200, 10_000), q: joi.string().max(64).label('Text') })
+            query: joi.object({ ...pages.query(200, 10_000), q: joi.string().max(64).label('Text') })
         },
         async handler({ params, query }) {
             const { id } = await objects.get('sets', params.id);
@@ -48,7 +48,7 @@ function registerList(ctx: Ctx, { objects, contents }: Services): void {
                 element: formatInterval(interval),
                 until: until === null ? null : new Date(until).toISOString()
             }));
-            const { rows, page } = pageOf(
+            const { rows, page } = pages.ordered(
                 all.filter(({ element }) => element.includes(query.q ?? '')),
                 query
             );

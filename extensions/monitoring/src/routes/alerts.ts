@@ -1,5 +1,5 @@
 /** The route of alerts: those that fire, and those that are over. */
-import { errors, joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import { alertSchema, toAlertView } from '../alerts/schema.ts';
 import type { Services } from '../services.ts';
@@ -26,37 +26,20 @@ export function registerAlertRoutes(ctx: Ctx, { monitor }: Services): void {
                     .min(1)
                     .label('Rule')
                     .meta({ ui: { ref: 'monitoring.rules' } }),
-                limit: joi
-                    .number()
-                    .integer()
-                    .min(1)
-                    .max(500)
-                    .default(50)
-                    .label('Alerts')
-                    .description('Most alerts of one page'),
-                cursor: joi.string().max(40).label('Page').description('From the `Link` of the page before')
+                ...pages.query()
             })
         },
         async handler({ query }) {
-            const { state, severity, ruleId, limit, cursor } = query;
-            const text = cursor === undefined ? null : Buffer.from(cursor, 'base64url').toString('latin1');
-            if (text !== null && !/^\d{1,15}$/.test(text)) {
-                throw errors.invalid([
-                    { path: 'cursor', message: 'cursor must come from the Link of an earlier answer' }
-                ]);
-            }
-            const before = text === null ? undefined : Number(text);
-            const { rows, total } = await monitor.journal.list({
+            const { state, severity, ruleId, limit } = query;
+            const found = await monitor.journal.list({
                 state,
                 severity,
                 ruleId,
-                before,
+                before: pages.afterNumber(query) ?? undefined,
                 limit: limit + 1
             });
-            const page = rows.slice(0, limit);
-            const next =
-                rows.length > limit ? Buffer.from(String(page.at(-1)?.id)).toString('base64url') : null;
-            return reply.list(page.map(toAlertView), { total, next });
+            const { rows, page } = pages.read(found.rows, limit, ({ id }) => id, found.total);
+            return reply.list(rows.map(toAlertView), page);
         }
     });
 }
