@@ -16,8 +16,8 @@ const PACKAGES = 'node_modules/';
 const LAYERS = [
     {
         name: 'sdk',
-        files: '^sdk/(?!testing/)',
-        may: ['sdk/(?!testing/)'],
+        files: '^sdk/(?!testing/|agents/)',
+        may: ['sdk/(?!testing/|agents/)'],
         instead:
             'The SDK imports nothing of ours: declare an interface in sdk/src and let the core implement it.'
     },
@@ -27,6 +27,12 @@ const LAYERS = [
         may: ['sdk/testing/', SDK_INSIDE, 'core/src/plugin-runtime\\.ts$'],
         instead:
             "The test kit knows the SDK and core/src/plugin-runtime.ts: what it needs of the panel's plugin runtime is exported there."
+    },
+    {
+        name: 'sdk-agents',
+        files: '^sdk/agents/',
+        may: ['sdk/agents/', SDK],
+        instead: 'What plugins for agents have in common stands on the SDK alone, as a plugin does.'
     },
     {
         name: 'core-plugin-runtime-entry',
@@ -156,9 +162,9 @@ const LAYERS = [
     {
         name: 'extension',
         files: '^extensions/([^/]+)/(?!web/)',
-        may: ['extensions/$1/', SDK, 'extensions/[^/]+/src/contract\\.ts$'],
+        may: ['extensions/$1/', SDK, 'sdk/agents/src/index\\.ts$', 'extensions/[^/]+/src/contract\\.ts$'],
         instead:
-            'An extension imports only @portico/sdk of ours, and of another extension only its contract, as a type: ask for what is missing in the SDK.'
+            'An extension imports only @portico/sdk and @portico/agents of ours, and of another extension only its contract, as a type: ask for what is missing in the SDK.'
     },
     {
         name: 'tools',

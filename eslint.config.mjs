@@ -12,6 +12,7 @@ const SOURCES = [
     'core/src/**/*.ts',
     'sdk/src/**/*.ts',
     'sdk/testing/src/**/*.ts',
+    'sdk/agents/src/**/*.ts',
     'registry/src/**/*.ts',
     'extensions/*/src/**/*.ts'
 ];

@@ -79,6 +79,7 @@ export type {
     ServiceOptions,
     ServicesService
 } from './context/services.ts';
+export { canonicalize, hashOf } from './canonical-json.ts';
 export { type BufferedEvent, EventBuffer } from './event-buffer.ts';
 export { KeyedMutex, Mutex } from './mutex.ts';
 export { errors } from './plugin-errors.ts';

@@ -14,7 +14,7 @@ describe('apiPages', { timeout: 120_000 }, () => {
     it('shows what the SDK and the test kit export now: after a change, run npm run api', () => {
         const pages = apiPages();
         expect(pages.map(({ file }) => relative(root, file)).sort()).to.equal(
-            ['sdk/api', 'sdk/testing/api']
+            ['sdk/api', 'sdk/testing/api', 'sdk/agents/api']
                 .flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(folder, name)))
                 .sort()
         );

@@ -21,6 +21,7 @@ const cleanTree: Record<string, string> = {
     'sdk/src/index.ts': 'export const sdk = 1;',
     'sdk/testing/src/index.ts':
         "import { runtime } from '../../../core/src/plugin-runtime.ts';\nexport const kit = runtime;",
+    'sdk/agents/src/index.ts': "import { sdk } from '@portico/sdk';\nexport const agents = sdk;",
     'core/src/plugin-runtime.ts': "export { errors as runtime } from './platform/errors.ts';",
     'registry/package.json':
         '{ "name": "@portico/registry", "type": "module", "exports": { ".": { "portico-source": "./src/index.ts", "default": "./dist/index.js" } } }',
@@ -44,7 +45,7 @@ const cleanTree: Record<string, string> = {
         "import { server } from '@hapi/hapi';\nimport { http } from '../../server/http/server.ts';\nexport const routes = [server, http];",
     'core/src/features/users/service.ts': 'export const users = 1;',
     'extensions/hello/src/index.ts':
-        "import { sdk } from '@portico/sdk';\nimport type { contract } from '../../other/src/contract.ts';\nexport type Both = [typeof sdk, typeof contract];",
+        "import { sdk } from '@portico/sdk';\nimport '../../../sdk/agents/src/index.ts';\nimport type { contract } from '../../other/src/contract.ts';\nexport type Both = [typeof sdk, typeof contract];",
     'extensions/other/src/contract.ts': 'export const contract = 1;',
     'extensions/other/src/service.ts': 'export const service = 1;',
     'tools/start.mjs': "import 'node:fs';",
@@ -101,6 +102,8 @@ const plants: [rule: string, file: string, lines: string][] = [
     ],
     ['core-plugin-runtime', 'core/src/plugins/runtime/planted-29.ts', "import '../manager/planted-14.ts';"],
     ['sdk', 'sdk/src/planted-32.ts', "import '../testing/src/index.ts';"],
+    ['sdk', 'sdk/src/planted-70.ts', "import '../agents/src/index.ts';"],
+    ['sdk-agents', 'sdk/agents/src/planted-71.ts', "import '../../../core/src/platform/errors.ts';"],
     ['sdk-testing', 'sdk/testing/src/planted-33.ts', "import '../../../core/src/panel.ts';"],
     ['core-plugin-runtime-entry', 'core/src/plugin-runtime.ts', "import './features/hosts/service.ts';"],
     ['core-panel', 'core/src/panel.ts', "import '../../extensions/other/src/service.ts';"],

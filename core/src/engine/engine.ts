@@ -1,7 +1,6 @@
-import type { Reply } from '@portico/sdk';
+import { canonicalize, type Reply } from '@portico/sdk';
 
 import type { Call } from '../platform/call.ts';
-import { canonicalize } from '../platform/canonical-json.ts';
 import { fail } from '../platform/errors.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
 import { EngineControl } from './control/control.ts';

@@ -29,7 +29,7 @@ interface EntryPoint {
     readonly source: string;
 }
 
-const packages: readonly Package[] = ['sdk', 'sdk/testing'].map((place) => ({
+const packages: readonly Package[] = ['sdk', 'sdk/testing', 'sdk/agents'].map((place) => ({
     folder: join(root, place),
     memory: join(root, place, 'declared')
 }));

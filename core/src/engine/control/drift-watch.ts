@@ -1,4 +1,5 @@
-import { hashOf } from '../../platform/canonical-json.ts';
+import { hashOf } from '@portico/sdk';
+
 import type { Logger } from '../../platform/log/log.ts';
 import type { EngineDriver } from '../port.ts';
 import type { EngineState } from '../sync/engine-state.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { hashOf } from '../../platform/canonical-json.ts';
+import { hashOf } from '@portico/sdk';
+
 import type { EngineOptions, EngineStatus } from '../service.ts';
 import type { EngineState } from '../sync/engine-state.ts';
 

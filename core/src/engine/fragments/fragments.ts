@@ -3,9 +3,8 @@
  * They are kept with the settings of each revision, so applies, restores and boots render from what was proven last, whether the plugin that
  * gave them runs or not.
  */
-import { errors } from '@portico/sdk';
+import { canonicalize, errors } from '@portico/sdk';
 
-import { canonicalize } from '../../platform/canonical-json.ts';
 import type { Author, Engine, Outcome } from '../change.ts';
 import type { EngineFragments, EngineSettings, PluginFragments } from '../site.ts';
 import { readFragments } from './check.ts';

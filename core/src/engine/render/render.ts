@@ -1,4 +1,5 @@
-import { hashOf } from '../../platform/canonical-json.ts';
+import { hashOf } from '@portico/sdk';
+
 import { tableHash } from '../files/table/hash.ts';
 import type { EngineConfig } from '../port.ts';
 import type { Site, SiteCertificate } from '../site.ts';

@@ -1,7 +1,6 @@
-import { type Reply, reply } from '@portico/sdk';
+import { canonicalize, type Reply, reply } from '@portico/sdk';
 
 import { authorOf, type Call } from '../../platform/call.ts';
-import { canonicalize } from '../../platform/canonical-json.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Draft, Engine, HostRow, Plan, SettingsSource } from '../change.ts';
 import { withFragments } from '../fragments/fragments.ts';

@@ -1,4 +1,5 @@
-import { canonicalize, hashOf } from '../../platform/canonical-json.ts';
+import { canonicalize, hashOf } from '@portico/sdk';
+
 import type { Transaction } from '../../platform/database/database.ts';
 import type { HostRow } from '../change.ts';
 import { withFragments } from '../fragments/fragments.ts';

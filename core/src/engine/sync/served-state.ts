@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { hashOf } from '../../platform/canonical-json.ts';
+import { hashOf } from '@portico/sdk';
+
 import type { CertificatePem } from '../change.ts';
 import type { CertificateCopies } from '../files/copies.ts';
 import { parseEntry } from '../files/table/entry.ts';

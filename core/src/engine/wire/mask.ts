@@ -2,7 +2,8 @@
  * Masks hashes, header values, keys, EAB and `advanced` in engine configurations and rows. A text is shown only under a key that is known
  * to be harmless, so keys of a newer engine or a foreign configuration are masked too.
  */
-import { canonicalize } from '../../platform/canonical-json.ts';
+import { canonicalize } from '@portico/sdk';
+
 import type { HostRow } from '../change.ts';
 import type { EngineConfig } from '../port.ts';
 import type { EngineSettings, Site } from '../site.ts';

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 
-import { canonicalize } from '../../../platform/canonical-json.ts';
+import { canonicalize } from '@portico/sdk';
+
 import { fitsEntry } from '../../files/table/entry.ts';
 import type { PhpContent, Site } from '../../site.ts';
 import { parseUpstream } from './upstream.ts';

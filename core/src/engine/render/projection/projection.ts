@@ -1,4 +1,5 @@
-import { hashOf } from '../../../platform/canonical-json.ts';
+import { hashOf } from '@portico/sdk';
+
 import { TableHash } from '../../files/table/hash.ts';
 import type { TableMove, TablePatch } from '../../files/table/table.ts';
 import type { EngineConfig } from '../../port.ts';

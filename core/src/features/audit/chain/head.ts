@@ -5,7 +5,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fdatasync, lstatSync, openSync, readFileSync, writeSync } from 'node:fs';
 
-import { canonicalize } from '../../../platform/canonical-json.ts';
+import { canonicalize } from '@portico/sdk';
 
 /** The last entry of a chain. */
 export interface Head {

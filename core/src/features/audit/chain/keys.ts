@@ -1,7 +1,8 @@
 /** The keys of the audit log, each derived for one purpose, and the signature of a checkpoint. */
 import { createHmac } from 'node:crypto';
 
-import { canonicalize } from '../../../platform/canonical-json.ts';
+import { canonicalize } from '@portico/sdk';
+
 import type { Keyring } from '../../../platform/keys/keyring.ts';
 
 /** The keys of the audit log: for hashes of entries, signatures of checkpoints and the head file. */

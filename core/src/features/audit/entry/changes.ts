@@ -1,5 +1,6 @@
 /** What a change did, in a form that is safe to keep for years: only the changed fields, with secrets masked and size and depth bounded. */
-import { canonicalize } from '../../../platform/canonical-json.ts';
+import { canonicalize } from '@portico/sdk';
+
 import { clean } from './text.ts';
 
 const mask = '[masked]';

@@ -1,11 +1,11 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { canonicalize } from '@portico/sdk';
 import * as fc from 'fast-check';
 
 import { changesOf } from '../../../../../core/src/features/audit/entry/changes.ts';
 import { clean } from '../../../../../core/src/features/audit/entry/text.ts';
 import { callerOf } from '../../../../../core/src/platform/address/caller.ts';
-import { canonicalize } from '../../../../../core/src/platform/canonical-json.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

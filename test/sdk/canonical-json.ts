@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { canonicalize } from '../../../core/src/platform/canonical-json.ts';
+import { canonicalize } from '../../sdk/src/canonical-json.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
