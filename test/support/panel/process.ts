@@ -75,6 +75,7 @@ export async function createPanelProcess({
         const started = spawn(
             join(root, 'node_modules/.bin/node'),
             [
+                '--max-semi-space-size=8', // as `npm start`
                 '--conditions=portico-source',
                 '--disable-warning=ExperimentalWarning',
                 ...node,

@@ -1,8 +1,6 @@
 /** E-mail over SMTP. The outbound client makes the connection, so that mail servers are under the same rules as every other address. */
 import { getCACertificates } from 'node:tls';
 
-import { createTransport } from 'nodemailer';
-
 import type { Outbound } from '../../../platform/outbound/client.ts';
 import type { Message, Payload } from './message.ts';
 import { type Attempt, excerpt, type Sender } from './sender.ts';
@@ -64,6 +62,8 @@ export function createEmailSender({
         signal.addEventListener('abort', aborted);
         try {
             signal.throwIfAborted();
+            // Loaded with the first message: a panel that sends none does not keep its 40 modules.
+            const { createTransport } = await import('nodemailer');
             const transport = createTransport({
                 connection: socket,
                 host,
