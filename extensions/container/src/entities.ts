@@ -18,7 +18,16 @@ export const StackEntity = defineEntity({
         /** The revision that runs; 0 before the first deploy has succeeded. */
         revision: p.integer(),
         createdAt: p.integer(),
-        updatedAt: p.integer()
+        updatedAt: p.integer(),
+        /** `off`, `check` or `apply`. */
+        autoUpdate: p.string(),
+        autoHours: p.integer(),
+        /** When images were last looked at. */
+        autoAt: p.integer(),
+        /** In the address of the hook; null: there is none. */
+        hookKey: p.string().nullable(),
+        /** SHA-256 of the hook's token. */
+        hookToken: p.string().nullable()
     }
 });
 /** A row of `stacks`. */
@@ -77,8 +86,48 @@ export const RegistryEntity = defineEntity({
 /** A row of `registries`. */
 export type RegistryRow = Row<InferEntity<typeof RegistryEntity>>;
 
+/** A snapshot of the volumes of a stack. */
+export const SnapshotEntity = defineEntity({
+    name: 'ContainerSnapshot',
+    tableName: 'snapshots',
+    properties: {
+        id: p.string().primary(),
+        stack: p.string(),
+        bytes: p.integer(),
+        /** JSON: names, in the order of the files. */
+        volumes: p.text(),
+        takenAt: p.integer()
+    }
+});
+/** A row of `snapshots`. */
+export type SnapshotRow = Row<InferEntity<typeof SnapshotEntity>>;
+
+/** A host that leads to a port of a container. */
+export const HostEntity = defineEntity({
+    name: 'ContainerHost',
+    tableName: 'hosts',
+    properties: {
+        /** The number of the host in the core. */
+        id: p.integer().primary(),
+        /** Name; null where stack and service say which. */
+        container: p.string().nullable(),
+        stack: p.string().nullable(),
+        service: p.string().nullable(),
+        port: p.integer(),
+        scheme: p.string(),
+        /** The address that it leads to now; null while there is none. */
+        target: p.string().nullable()
+    }
+});
 /** The entities of the plugin. */
-export const entities = [StackEntity, RevisionEntity, ExceptionEntity, RegistryEntity];
+export const entities = [
+    StackEntity,
+    RevisionEntity,
+    ExceptionEntity,
+    RegistryEntity,
+    SnapshotEntity,
+    HostEntity
+];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
@@ -90,6 +139,19 @@ export const migrations: readonly Migration[] = [
             because text not null, source text not null, images text not null, exposed text not null, unique (stack, revision))`,
             `create table exceptions (subject text primary key, allowed text not null, reason text not null, set_by text, set_at integer not null)`,
             `create table registries (id integer primary key autoincrement, server text not null unique, username text not null, password text not null)`
+        ]
+    },
+    {
+        name: '0002-hosts-hooks-snapshots',
+        up: [
+            `alter table stacks add column auto_update text not null default 'off'`,
+            `alter table stacks add column auto_hours integer not null default 24`,
+            `alter table stacks add column auto_at integer not null default 0`,
+            `alter table stacks add column hook_key text`,
+            `alter table stacks add column hook_token text`,
+            `create unique index stacks_hook on stacks (hook_key)`,
+            `create table snapshots (id text primary key, stack text not null, bytes integer not null, volumes text not null, taken_at integer not null)`,
+            `create table hosts (id integer primary key, container text, stack text, service text, port integer not null, scheme text not null, target text)`
         ]
     }
 ];

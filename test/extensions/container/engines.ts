@@ -5,6 +5,7 @@ import {
     existsSync,
     mkdirSync,
     mkdtempSync,
+    readdirSync,
     readFileSync,
     rmSync,
     symlinkSync,
@@ -164,7 +165,21 @@ export class DockerEngine implements AsyncDisposable {
         this.resume();
         this.#daemon.kill('SIGTERM');
         await this.#exited;
+        this.#endRest();
         rmSync(this.root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    }
+
+    /** A container that just ended may have its supervisor for a moment longer than the daemon lives. */
+    #endRest(): void {
+        for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+            try {
+                if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${this.root}/`)) {
+                    process.kill(Number(pid), 'SIGKILL');
+                }
+            } catch {
+                // It ended by itself.
+            }
+        }
     }
 
     [Symbol.asyncDispose](): Promise<void> {

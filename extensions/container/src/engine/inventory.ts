@@ -30,13 +30,21 @@ export class Inventory {
     }
 
     /** All containers, or those of one stack. */
-    list(stack?: string): Promise<readonly ListedContainer[]> {
+    async list(stack?: string): Promise<readonly ListedContainer[]> {
+        const listed = await this.#list(stack === undefined ? null : `${labelOf.project}=${stack}`);
+        return listed.filter(({ Labels: labels }) => labels?.[labelOf.helper] === undefined);
+    }
+
+    /** Containers that were made to reach volumes. */
+    helpers(): Promise<readonly ListedContainer[]> {
+        return this.#list(labelOf.helper);
+    }
+
+    async #list(label: string | null): Promise<readonly ListedContainer[]> {
         return this.#engine.call('GET', '/containers/json', {
             query: {
                 all: true,
-                ...(stack === undefined
-                    ? {}
-                    : { filters: JSON.stringify({ label: [`${labelOf.project}=${stack}`] }) })
+                ...(label === null ? {} : { filters: JSON.stringify({ label: [label] }) })
             }
         });
     }

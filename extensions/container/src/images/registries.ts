@@ -113,6 +113,18 @@ export class Registries {
               };
     }
 
+    /** The header by which the engine logs in to the registries that the file of a build names, to each with its own login. */
+    async headersForBuild(): Promise<Readonly<Record<string, string>>> {
+        const logins = await Promise.all(
+            (await this.list()).map(async (row) => {
+                const server = row.server === 'docker.io' ? 'https://index.docker.io/v1/' : row.server;
+                return [server, await this.#loginOf(row)] as const;
+            })
+        );
+        const config = JSON.stringify(Object.fromEntries(logins));
+        return { 'x-registry-config': Buffer.from(config).toString('base64url') };
+    }
+
     async #loginOf({ server, username, password }: RegistryRow): Promise<object> {
         return {
             username,

@@ -3,7 +3,7 @@ import { joi, reply, taskSchema } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { type StackAction, stackActions } from '../stacks/stacks.ts';
+import { type StackAction, stackActions } from '../stacks/changes.ts';
 import { compose, env, mostBytes, stackName } from './compose.ts';
 import { pageOf, paging } from './fields.ts';
 import { stackSchema } from './schemas.ts';
@@ -155,7 +155,7 @@ function registerHistory(ctx: Ctx, { store }: Services): void {
     });
 }
 
-function registerDeploys(ctx: Ctx, { stacks }: Services): void {
+function registerDeploys(ctx: Ctx, { changes, runner }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/stacks',
@@ -181,7 +181,8 @@ function registerDeploys(ctx: Ctx, { stacks }: Services): void {
         async handler({ payload, actor, audit }) {
             audit({ resourceId: payload.name });
             const input = { ...payload, consent: payload.consent ?? null };
-            return reply.accepted(await stacks.create(input, { actor, plugin: null }));
+            const work = await changes.create(input, { actor, plugin: null });
+            return reply.accepted(await runner.begin(work, actor));
         }
     });
     ctx.route({
@@ -214,7 +215,8 @@ function registerDeploys(ctx: Ctx, { stacks }: Services): void {
                 ...(variables === undefined ? {} : { env: variables }),
                 consent: payload.consent ?? null
             };
-            return reply.accepted(await stacks.update(params.name, input, { actor, plugin: null, ifMatch }));
+            const work = await changes.update(params.name, input, { actor, plugin: null, ifMatch });
+            return reply.accepted(await runner.begin(work, actor));
         }
     });
 }
@@ -231,7 +233,7 @@ const words: Readonly<Record<StackAction, readonly [title: string, description: 
     ]
 };
 
-function registerAction(ctx: Ctx, { stacks }: Services, action: StackAction): void {
+function registerAction(ctx: Ctx, { changes, runner }: Services, action: StackAction): void {
     const [title, text] = words[action];
     ctx.route({
         method: 'POST',
@@ -269,14 +271,14 @@ function registerAction(ctx: Ctx, { stacks }: Services, action: StackAction): vo
         async handler({ params, payload, actor, audit }) {
             audit({ resourceId: params.name });
             const { services = [], pull = false } = payload as { services?: string[]; pull?: boolean };
-            return reply.accepted(
-                await stacks.act(params.name, action, { services, pull }, { actor, plugin: null })
-            );
+            const asker = { actor, plugin: null };
+            const work = await changes.act(params.name, action, { services, pull }, asker);
+            return reply.accepted(await runner.begin(work, actor));
         }
     });
 }
 
-function registerRemoval(ctx: Ctx, { stacks }: Services): void {
+function registerRemoval(ctx: Ctx, { changes, runner }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/stacks/{name}/rollback',
@@ -298,7 +300,8 @@ function registerRemoval(ctx: Ctx, { stacks }: Services): void {
         async handler({ params, payload, actor, audit }) {
             audit({ resourceId: params.name, after: { revision: payload.revision } });
             const input = { ...payload, consent: payload.consent ?? null };
-            return reply.accepted(await stacks.rollback(params.name, input, { actor, plugin: null }));
+            const work = await changes.rollback(params.name, input, { actor, plugin: null });
+            return reply.accepted(await runner.begin(work, actor));
         }
     });
     ctx.route({
@@ -318,7 +321,8 @@ function registerRemoval(ctx: Ctx, { stacks }: Services): void {
         },
         async handler({ params, query, actor, audit }) {
             audit({ resourceId: params.name });
-            return reply.accepted(await stacks.remove(params.name, query.volumes, { actor, plugin: null }));
+            const work = await changes.remove(params.name, query.volumes, { actor, plugin: null });
+            return reply.accepted(await runner.begin(work, actor));
         }
     });
 }

@@ -193,6 +193,8 @@ export const labelOf = {
     configFiles: 'com.docker.compose.project.config_files',
     dependsOn: 'com.docker.compose.depends_on',
     owner: 'io.portico.owner',
+    /** Of containers that are made to reach a volume, and never start. */
+    helper: 'io.portico.helper',
     /** The image as it was written, where the container was made from its id. */
     reference: 'io.portico.image',
     /** The bind sources as they were written, as JSON by target. */

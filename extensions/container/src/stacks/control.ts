@@ -1,11 +1,10 @@
 /** Starts, stops and removes what a stack has, managed or not. */
-import type { TaskRun } from '@portico/sdk';
-
 import type { Making } from '../containers/making.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { labelOf } from '../spec/spec.ts';
 import { nameOf } from './planner.ts';
+import type { WorkRun } from './work.ts';
 
 const slowMs = 330_000;
 
@@ -26,7 +25,7 @@ export class StackControl {
         name: string,
         action: 'down' | 'start' | 'stop' | 'restart',
         services: readonly string[],
-        run: TaskRun
+        run: WorkRun
     ): Promise<void> {
         const listed = (await this.#inventory.list(name)).filter(
             ({ Labels: labels }) =>

@@ -1,13 +1,12 @@
 /** One deploy: from what runs to what a plan says, or back again, whole. */
-import type { TaskRun } from '@portico/sdk';
-
 import type { DeclaredNetwork } from '../compose/service.ts';
 import type { Making, Outcome } from '../containers/making.ts';
 import type { ListedContainer } from '../engine/documents.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { labelOf, type Spec } from '../spec/spec.ts';
-import { nameOf, reasonsOf, type ServiceImage, type StackPlan, type WantedContainer } from './planner.ts';
+import { nameOf, reasonsOf, type StackPlan, type WantedContainer } from './planner.ts';
+import type { WorkRun } from './work.ts';
 
 /** What a deploy works with. */
 export interface DeployParts {
@@ -22,7 +21,7 @@ export interface DeployOptions {
     readonly start: boolean;
     readonly waitSeconds: number;
     readonly onFailure: 'rollback' | 'keep';
-    readonly run: TaskRun;
+    readonly run: WorkRun;
 }
 
 interface Aside {
@@ -304,7 +303,3 @@ const conditionOutcome = {
     service_healthy: 'healthy',
     service_completed_successfully: 'completed'
 } as const;
-
-/** The images that a plan was carried out with, as they are kept with the revision. */
-export const imagesOf = ({ images }: StackPlan): Readonly<Record<string, ServiceImage>> =>
-    Object.fromEntries(images);

@@ -8,20 +8,8 @@ import { compareExposure, consentFor, type Exposure, type Finding } from '../pol
 import type { Policy } from '../policy/policy.ts';
 import type { Ctx } from '../settings.ts';
 import { hashOf, labelOf } from '../spec/spec.ts';
-
-/** A compose text with its environment. */
-export interface StackSource {
-    readonly compose: string;
-    readonly env: string;
-}
-
-/** The image that a service runs. */
-export interface ServiceImage {
-    readonly image: string;
-    /** Null while it is not there. */
-    readonly imageId: string | null;
-    readonly digest: string | null;
-}
+import { bindDigests } from './digests.ts';
+import type { Digests, ServiceImage, StackSource } from './source.ts';
 
 /** What happens to a service. */
 export interface ServiceChange {
@@ -57,6 +45,8 @@ export interface PlanInput extends StackSource {
     readonly exposed: readonly Finding[];
     /** Images that a revision is bound to; without one the name says which. */
     readonly pinned?: ReadonlyMap<string, ServiceImage> | undefined;
+    /** Images that the caller binds services to. */
+    readonly digests?: Digests | undefined;
 }
 
 /** Makes plans. */
@@ -72,7 +62,7 @@ export class Planner {
     }
 
     /** The plan; faults of the file are in `compiled.errors`. */
-    async plan({ name, compose, env, owner, exposed, pinned }: PlanInput): Promise<StackPlan> {
+    async plan({ name, compose, env, owner, exposed, pinned, digests }: PlanInput): Promise<StackPlan> {
         const { stackFolder } = this.#ctx.settings;
         const compiled = compile({ name, compose, env, owner, stackFolder });
         if (compiled.errors.length > 0) {
@@ -101,7 +91,9 @@ export class Planner {
         const unique = [...new Map(findings.map((each) => [JSON.stringify(each), each])).values()];
         const exposure = compareExposure(exposed, unique);
         const specs = judged.map(({ spec }) => spec);
-        const [images, listed] = await Promise.all([this.#images(compiled, pinned), this.#inventory.list()]);
+        const bound =
+            digests === undefined ? pinned : await bindDigests(digests, compiled.services, this.#inventory);
+        const [images, listed] = await Promise.all([this.#images(compiled, bound), this.#inventory.list()]);
         const mine = listed.filter(({ Labels: labels }) => labels?.[labelOf.project] === name);
         const current = new Map(mine.map((each) => [nameOf(each), each]));
         this.#refuseTaken(wanted, listed, current);

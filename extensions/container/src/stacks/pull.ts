@@ -1,9 +1,11 @@
 /** Brings the images of a stack before anything of it is touched. */
-import { errors, type TaskRun } from '@portico/sdk';
+import { errors } from '@portico/sdk';
 
 import type { Inventory } from '../engine/inventory.ts';
 import type { Images } from '../images/images.ts';
-import type { ServiceImage } from './planner.ts';
+import { repositoryOf } from './digests.ts';
+import type { ServiceImage } from './source.ts';
+import type { WorkRun } from './work.ts';
 
 /**
  * The images that are to run, by service, after those that are missing came. `newer`: their names are asked anew; else an image that a
@@ -18,20 +20,24 @@ export async function pullImages(
         images,
         inventory,
         run
-    }: { readonly images: Images; readonly inventory: Inventory; readonly run: TaskRun }
+    }: { readonly images: Images; readonly inventory: Inventory; readonly run: WorkRun }
 ): Promise<ReadonlyMap<string, ServiceImage>> {
     const found = new Map<string, ServiceImage>();
     for (const [service, wanted] of wantedImages) {
         run.signal.throwIfAborted();
         if (wanted.imageId !== null && !newer) {
             if ((await inventory.image(wanted.imageId)) === null) {
-                const repository = wanted.image.replace(/(:[^:/]*)?(@.*)?$/, '');
                 if (wanted.digest === null) {
                     throw errors.notFound(`The image of ${service} is gone, and no registry had it`);
                 }
-                await images.pull(`${repository}@${wanted.digest}`, run);
+                await images.pull(`${repositoryOf(wanted.image)}@${wanted.digest}`, run);
             }
             found.set(service, wanted);
+            continue;
+        }
+        if (wanted.imageId === null && wanted.digest !== null && !newer) {
+            const { id } = await images.pull(`${repositoryOf(wanted.image)}@${wanted.digest}`, run);
+            found.set(service, { ...wanted, imageId: id });
             continue;
         }
         const { id, digest } = await images

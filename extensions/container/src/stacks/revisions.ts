@@ -4,7 +4,7 @@ import { errors } from '@portico/sdk';
 import { RevisionEntity, type RevisionRow, StackEntity, type StackRow } from '../entities.ts';
 import type { Finding } from '../policy/judge.ts';
 import type { Ctx } from '../settings.ts';
-import type { ServiceImage, StackSource } from './planner.ts';
+import type { ServiceImage, StackSource } from './source.ts';
 
 /** A revision that is added. */
 export interface NewRevision extends StackSource {
@@ -53,7 +53,18 @@ export class StackStore {
         first: NewRevision
     ): Promise<StackRow> {
         const now = Date.now();
-        const row = { ...stack, version: 1, revision: 0, createdAt: now, updatedAt: now };
+        const row = {
+            ...stack,
+            version: 1,
+            revision: 0,
+            createdAt: now,
+            updatedAt: now,
+            autoUpdate: 'off',
+            autoHours: 24,
+            autoAt: now,
+            hookKey: null,
+            hookToken: null
+        };
         const revision = await this.#rowOf(stack.name, 1, first);
         await this.#ctx.db.write(async (em) => {
             if ((await em.count(StackEntity, { name: stack.name })) > 0) {
@@ -135,6 +146,10 @@ export class StackStore {
         };
     }
 }
+
+/** What a revision exposes that runs; nothing before the first has run. */
+export const exposedBy = (row: StackRow | null, before: Revision | null): Revision['exposed'] =>
+    row === null || row.revision === 0 || before === null ? [] : before.exposed;
 
 function summaryOf({
     revision,

@@ -1,0 +1,83 @@
+/** What partners give: checked as what people give is. */
+import { type AnySchema, errors, joi, type Value } from '@portico/sdk';
+
+import { compose, env, stackName } from '../routes/compose.ts';
+import { imageName } from '../spec/input.ts';
+import { stackActions } from '../stacks/changes.ts';
+
+const sourceFields = {
+    name: stackName,
+    compose: compose.required(),
+    env: env.default(''),
+    digests: joi.record(joi.string())
+};
+const waitSeconds = joi.number().integer().min(1).max(900).default(60);
+/** Of `apply`. */
+export const applySchema = joi.object({
+    ...sourceFields,
+    description: joi.string().allow('').max(2_000),
+    start: joi.boolean().default(true),
+    waitSeconds,
+    onFailure: joi.valid('rollback', 'keep').default('rollback'),
+    consent: joi.string().max(100)
+});
+/** Of `plan`. */
+export const planSchema = joi.object(sourceFields);
+/** Of `rollback`. */
+export const rollbackSchema = joi.object({
+    stack: stackName,
+    revision: joi.number().integer().min(1).required(),
+    waitSeconds,
+    consent: joi.string().max(100)
+});
+/** Of `exec`. */
+export const execSchema = joi.object({
+    stack: stackName,
+    service: joi.string().max(63).required(),
+    command: joi.array().items(joi.string().allow('').max(32_768)).min(1).max(200).required(),
+    user: joi.string().max(100),
+    env: joi.record(joi.string().allow('').max(131_072)).default({}),
+    timeoutSeconds: joi.number().integer().min(1).max(300).default(30)
+});
+/** Of `buildBegin`. */
+export const buildSchema = joi.object({
+    tag: imageName(),
+    dockerfile: joi.string().max(1_000).default('Dockerfile'),
+    target: joi.string().max(200),
+    args: joi.record(joi.string().allow('').max(131_072)).default({}),
+    noCache: joi.boolean().default(false)
+});
+
+/** Of `control`. */
+export const controlSchema = joi.object({
+    stack: stackName,
+    action: joi.valid(...stackActions).required(),
+    services: joi.array().items(joi.string().max(63)).max(100).default([]),
+    pull: joi.boolean().default(false)
+});
+
+interface Checks {
+    validate(
+        value: unknown,
+        options: { readonly abortEarly: boolean }
+    ): {
+        readonly value: unknown;
+        readonly error?:
+            | {
+                  readonly details: readonly {
+                      readonly path: readonly (string | number)[];
+                      readonly message: string;
+                  }[];
+              }
+            | undefined;
+    };
+}
+
+/** What a partner gave, as the schema says. @throws VALIDATION_FAILED 40001 */
+export function checked<S extends AnySchema & Checks>(schema: S, input: unknown): Value<S> {
+    const { value, error } = schema.validate(input ?? {}, { abortEarly: false });
+    if (error !== undefined) {
+        throw errors.invalid(error.details.map(({ path, message }) => ({ path: path.join('.'), message })));
+    }
+    return value as Value<S>;
+}

@@ -1,0 +1,256 @@
+/** Changes of stacks: each is checked at once, and comes back as work that can begin. */
+import { type Actor, errors } from '@portico/sdk';
+
+import type { Inventory } from '../engine/inventory.ts';
+import type { StackRow } from '../entities.ts';
+import { fail } from '../errors.ts';
+import type { StackControl } from './control.ts';
+import { type Deployer, imagesOf, type StackChange } from './deployer.ts';
+import type { Planner } from './planner.ts';
+import { exposedBy, type StackStore } from './revisions.ts';
+import type { DeployInput, StackSource } from './source.ts';
+import type { Stacks } from './stacks.ts';
+import type { StackWork } from './work.ts';
+
+/** What the changes need. */
+export interface StackChangesOptions {
+    readonly inventory: Inventory;
+    readonly planner: Planner;
+    readonly store: StackStore;
+    readonly stacks: Stacks;
+    readonly deployer: Deployer;
+    readonly control: StackControl;
+}
+
+/** Who asks: a person, or another plugin for one. */
+export interface Asker {
+    readonly actor: Actor | null;
+    /** The plugin; null: a person. */
+    readonly plugin: string | null;
+}
+
+/** What is done with a stack that exists. */
+export const stackActions = ['up', 'down', 'start', 'stop', 'restart', 'redeploy'] as const;
+/** One of {@link stackActions}. */
+export type StackAction = (typeof stackActions)[number];
+
+const usualDeploy = { start: true, waitSeconds: 60, onFailure: 'rollback', consent: null } as const;
+
+/** Changes stacks. */
+export class StackChanges {
+    readonly #options: StackChangesOptions;
+
+    constructor(options: StackChangesOptions) {
+        this.#options = options;
+    }
+
+    /** The first deploy of a stack. @throws CONFLICT 40900, IN_USE 40901 and what {@link Planner.check} throws */
+    async create(
+        input: StackSource & DeployInput & { readonly name: string; readonly description: string },
+        { actor, plugin }: Asker
+    ): Promise<StackWork> {
+        const { planner, store, inventory } = this.#options;
+        const { name, description, compose, env, consent } = input;
+        if ((await store.find(name)) !== null) {
+            throw errors.conflict('name');
+        }
+        if ((await inventory.list(name)).length > 0) {
+            throw errors.inUse('containers of a stack of that name that is not managed here');
+        }
+        const plan = await planner.plan({ ...input, owner: plugin, exposed: [] });
+        planner.check(plan, consent);
+        const by = actor?.username ?? plugin;
+        await store.create(
+            { name, description, owner: plugin },
+            { compose, env, by, because: 'created', images: imagesOf(plan), exposed: plan.findings }
+        );
+        return this.#deploy({
+            ...input,
+            owner: plugin,
+            because: 'created',
+            before: null,
+            pull: false,
+            by,
+            isNew: true
+        });
+    }
+
+    /** A deploy with another source. @throws STACK_OWNED 40950, VERSION_STALE 41200 and what {@link Planner.check} throws */
+    async update(
+        name: string,
+        input: Partial<StackSource> & DeployInput & { readonly description?: string | undefined },
+        { actor, plugin, ifMatch }: Asker & { readonly ifMatch: string | null }
+    ): Promise<StackWork> {
+        const { planner, store } = this.#options;
+        const row = await this.mine(name, plugin);
+        if (ifMatch !== null && ifMatch !== String(row.version)) {
+            throw errors.stale(row.version);
+        }
+        const before = await store.revision(name, row.revision);
+        const source = { compose: input.compose ?? before.compose, env: input.env ?? before.env };
+        const exposed = exposedBy(row, before);
+        const { owner } = row;
+        const plan = await planner.plan({ name, owner, ...source, exposed, digests: input.digests });
+        planner.check(plan, input.consent);
+        return this.#deploy({
+            ...input,
+            ...source,
+            name,
+            owner,
+            because: 'changed',
+            before: row.revision === 0 ? null : before,
+            pull: false,
+            by: actor?.username ?? plugin,
+            isNew: false
+        });
+    }
+
+    /** A deploy of a revision that is kept: compose text, variables and images together. @throws NOT_FOUND 40400, STACK_OWNED 40950 */
+    async rollback(
+        name: string,
+        { revision, ...input }: DeployInput & { readonly revision: number },
+        { actor, plugin }: Asker
+    ): Promise<StackWork> {
+        const { planner, store } = this.#options;
+        const row = await this.mine(name, plugin);
+        const before = await store.revision(name, row.revision);
+        const { compose, env, images } = await store.revision(name, revision);
+        const pinned = new Map(Object.entries(images));
+        const { owner } = row;
+        const plan = await planner.plan({
+            name,
+            owner,
+            compose,
+            env,
+            exposed: exposedBy(row, before),
+            pinned
+        });
+        planner.check(plan, input.consent);
+        return this.#deploy({
+            ...input,
+            name,
+            owner,
+            compose,
+            env,
+            because: `rollback to ${revision}`,
+            before,
+            pinned,
+            pull: false,
+            by: actor?.username ?? plugin,
+            isNew: false
+        });
+    }
+
+    /**
+     * An action. `redeploy` makes what runs be what the revision says; with `pull` it takes newer images of the same tags.
+     *
+     * @throws STACK_OWNED 40950 for newer images of a stack that another plugin made
+     */
+    async act(
+        name: string,
+        action: StackAction,
+        { services, pull }: { readonly services: readonly string[]; readonly pull: boolean },
+        { actor, plugin }: Asker
+    ): Promise<StackWork> {
+        const { store, control, stacks } = this.#options;
+        if (action === 'up' || action === 'redeploy') {
+            const found = pull ? await this.mine(name, plugin) : await store.get(name);
+            return this.redeploy(found, { because: action, pull, by: actor?.username ?? plugin });
+        }
+        if ((await store.find(name)) === null) {
+            await stacks.get(name);
+        }
+        return {
+            stack: name,
+            kind: action,
+            title: `${action} ${name}`,
+            access: 'control',
+            run: async (run) => {
+                await control.act(name, action, services, run);
+                return stacks.get(name).catch(() => null);
+            }
+        };
+    }
+
+    /** What runs becomes what the revision says, or with `pull` newer images of the same tags. */
+    async redeploy(
+        { name, owner, revision }: StackRow,
+        {
+            because,
+            pull,
+            by
+        }: { readonly because: string; readonly pull: boolean; readonly by: string | null }
+    ): Promise<StackWork> {
+        const before = await this.#options.store.revision(name, revision);
+        const { compose, env, images } = before;
+        const pinned = pull ? undefined : new Map(Object.entries(images));
+        return {
+            ...this.#deploy({
+                ...usualDeploy,
+                name,
+                owner,
+                compose,
+                env,
+                because,
+                before,
+                pinned,
+                pull,
+                by,
+                isNew: false
+            }),
+            access: 'control'
+        };
+    }
+
+    /** A removal of a stack with its containers and networks, and with `volumes` its volumes. @throws STACK_OWNED 40950 */
+    async remove(name: string, volumes: boolean, { plugin }: Asker): Promise<StackWork> {
+        const { store, control } = this.#options;
+        await this.mine(name, plugin);
+        return {
+            stack: name,
+            kind: 'remove',
+            title: `Remove the stack ${name}`,
+            access: 'write',
+            async run(run) {
+                await control.act(name, 'down', [], run);
+                if (volumes) {
+                    await control.removeLabelled(name, 'volumes');
+                }
+                await store.remove(name);
+                return null;
+            }
+        };
+    }
+
+    /** @throws NOT_FOUND 40400, STACK_OWNED 40950 for what another made */
+    async mine(name: string, plugin: string | null): Promise<StackRow> {
+        const row = await this.#options.store.get(name);
+        if (row.owner !== plugin) {
+            throw fail.STACK_OWNED({ owner: row.owner ?? 'none' });
+        }
+        return row;
+    }
+
+    #deploy(change: StackChange): StackWork {
+        const { store, stacks, deployer } = this.#options;
+        const { name, isNew, onFailure } = change;
+        return {
+            stack: name,
+            kind: 'deploy',
+            title: `Deploy ${name}`,
+            access: 'write',
+            async run(run) {
+                try {
+                    await deployer.deploy(change, run);
+                } catch (error) {
+                    if (isNew && onFailure === 'rollback') {
+                        await store.remove(name);
+                    }
+                    throw error;
+                }
+                return stacks.get(name);
+            },
+            ...(isNew ? { refused: () => store.remove(name) } : {})
+        };
+    }
+}

@@ -1,0 +1,132 @@
+/** Content of volumes as tar archives, by the engine: owners, bits and links stay as they are. */
+import { randomBytes } from 'node:crypto';
+
+import { errors } from '@portico/sdk';
+
+import type { Making } from '../containers/making.ts';
+import type { EngineVolume } from '../engine/documents.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Inventory } from '../engine/inventory.ts';
+import { fail } from '../errors.ts';
+import type { Ctx } from '../settings.ts';
+import { emptySpec, labelOf } from '../spec/spec.ts';
+import { tarOf } from '../spec/tar.ts';
+
+/** An image with nothing in it: containers of it are made to reach a volume, and are never started. */
+const emptyImage = 'portico-empty:1';
+const folder = '/volume';
+
+/** Reads and writes whole volumes. */
+export class VolumeArchives {
+    readonly #ctx: Ctx;
+    readonly #engine: Engine;
+    readonly #inventory: Inventory;
+    readonly #making: Making;
+
+    constructor(
+        ctx: Ctx,
+        parts: { readonly engine: Engine; readonly inventory: Inventory; readonly making: Making }
+    ) {
+        this.#ctx = ctx;
+        this.#engine = parts.engine;
+        this.#inventory = parts.inventory;
+        this.#making = parts.making;
+    }
+
+    /** A volume of the engine's own. @throws NOT_FOUND 40400; ENGINE_LACKS 50150 for one whose content lies elsewhere, such as on a server */
+    async plain(name: string): Promise<EngineVolume> {
+        const volume = (await this.#inventory.volumes()).get(name);
+        if (volume === undefined) {
+            throw errors.notFound('There is no volume of that name');
+        }
+        if (!isPlain(volume)) {
+            throw fail.ENGINE_LACKS({ what: 'what this volume holds does not lie in the engine' });
+        }
+        return volume;
+    }
+
+    /** The content, as a tar archive. @throws NOT_FOUND 40400, ENGINE_LACKS 50150 */
+    async *read(name: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+        await this.plain(name);
+        const helper = await this.#helper(name, true);
+        try {
+            const response = await this.#engine.open('GET', `/containers/${helper}/archive`, {
+                query: { path: `${folder}/.` },
+                signal,
+                patienceMs: 60_000
+            });
+            for await (const chunk of response) {
+                yield chunk as Buffer;
+            }
+            if (!response.complete) {
+                signal.throwIfAborted();
+                throw fail.ENGINE_DOWN({ why: 'the archive was cut' });
+            }
+        } finally {
+            await this.#making.remove(helper);
+        }
+    }
+
+    /** Puts an archive in the place of the content. Nothing may write to it meanwhile. @throws ENGINE_REFUSED 42254 for what is no archive */
+    async replace(name: string, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+        const { Mountpoint: mountpoint } = await this.plain(name);
+        const files = this.#ctx.files(mountpoint);
+        for (const entry of await files.list('')) {
+            await files.remove(entry.name, { recursive: true });
+        }
+        const helper = await this.#helper(name, false);
+        try {
+            await this.#engine.call('PUT', `/containers/${helper}/archive`, {
+                query: { path: folder },
+                body: source,
+                signal,
+                patienceMs: 0
+            });
+        } finally {
+            await this.#making.remove(helper);
+        }
+    }
+
+    /** Removes containers that a panel which was killed made to reach volumes. */
+    async sweep(): Promise<void> {
+        for (const { Id: id } of await this.#inventory.helpers()) {
+            await this.#making.remove(id);
+        }
+    }
+
+    async #helper(volume: string, readOnly: boolean): Promise<string> {
+        if ((await this.#inventory.image(emptyImage)) === null) {
+            await this.#engine.call('POST', '/images/create', {
+                query: { fromSrc: '-', repo: 'portico-empty', tag: '1' },
+                body: (async function* bytes() {
+                    yield tarOf([{ path: '/.empty', content: '', mode: 0o444, uid: 0, gid: 0 }]);
+                })(),
+                patienceMs: 60_000
+            });
+        }
+        return this.#making.create({
+            ...emptySpec,
+            name: `portico-volume-${randomBytes(6).toString('hex')}`,
+            image: emptyImage,
+            command: ['/.empty'],
+            networkMode: 'none',
+            labels: { [labelOf.helper]: 'volume' },
+            mounts: [
+                {
+                    type: 'volume',
+                    source: volume,
+                    written: volume,
+                    target: folder,
+                    readOnly,
+                    propagation: '',
+                    tmpfsBytes: null,
+                    volume: { driver: 'local', options: {}, external: true }
+                }
+            ]
+        });
+    }
+}
+
+/** Whether a volume is a folder of the engine's own, and not a mount of something else. */
+export const isPlain = ({ Driver: driver, Options: options }: EngineVolume): boolean =>
+    driver === 'local' && Object.keys(options ?? {}).length === 0;
