@@ -4,6 +4,8 @@ import { request } from 'node:http';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { readOrigin } from '../../../core/src/engine/caddy/origin.ts';
+import { engineHome } from '../../../core/src/engine/files/home.ts';
 import type { Answer } from '../../support/panel/client.ts';
 import { type Consumer, outcome, startConsumer } from '../../support/panel/consumer.ts';
 import { startUpstream, type TestUpstream } from '../../support/servers/upstream.ts';
@@ -48,14 +50,16 @@ const stateOf = async (path: string): Promise<[string, string | null]> => {
 };
 
 /** Asks the engine past the panel, as only root can. */
-const behindItsBack = async (method: string, path: string, body: object): Promise<number> => {
-    const socketPath = ((await panel.client.get(`${engine}/config`)).data.admin.listen as string).replace(
-        /^unix\//,
-        ''
-    );
+const behindItsBack = (method: string, path: string, body: object): Promise<number> => {
+    const folders = engineHome(panel.config.dataDir, panel.config.engineUser);
     return new Promise((resolve, reject) => {
         const sent = request(
-            { socketPath, method, path, headers: { host: 'caddy', 'content-type': 'application/json' } },
+            {
+                socketPath: folders.adminSocket,
+                method,
+                path,
+                headers: { host: readOrigin(folders), 'content-type': 'application/json' }
+            },
             (answer) => {
                 answer.resume();
                 answer.once('end', () => resolve(answer.statusCode ?? 0));

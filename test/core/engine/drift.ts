@@ -4,6 +4,7 @@ import { request } from 'node:http';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { readOrigin } from '../../../core/src/engine/caddy/origin.ts';
 import type { EngineOptions } from '../../../core/src/engine/service.ts';
 import { creates, realRig, type Rig } from '../../support/engine/rig.ts';
 import { until } from '../../support/until.ts';
@@ -32,7 +33,7 @@ describe('an engine that is changed behind the panel', { timeout: 60_000 }, () =
                     socketPath: rig.folders.adminSocket,
                     method: 'DELETE',
                     path: '/config/apps/http/servers',
-                    headers: { host: 'caddy' }
+                    headers: { host: readOrigin(rig.folders) }
                 },
                 (response) => {
                     response.resume();

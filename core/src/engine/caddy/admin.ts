@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { checkSocket, type EngineFolders } from '../files/home.ts';
 import { EngineRejected, EngineUnavailable, type EngineUpstream } from '../port.ts';
+import { readOrigin } from './origin.ts';
 
 /** A request to the engine's admin API. */
 export interface AdminRequest {
@@ -23,7 +24,7 @@ const answerLimit = 256 * 1024 * 1024;
  * Asks the engine's admin API, over its unix socket and only if that is the engine's.
  *
  * `node:http` and not `fetch`: newer engines refuse what looks like a browser (`Origin`, `Sec-Fetch-*`), and every one wants
- * the `Host` that `adminConfig` names.
+ * the `Host` that it was started with (`readOrigin`).
  *
  * @returns the answer's text
  * @throws EngineRejected with the engine's own message for any status that is not 2xx
@@ -40,12 +41,11 @@ export const requestAdmin = async (folders: EngineFolders, asked: AdminRequest):
 
 /**
  * Whether the engine answers at all. It does even while it is busy with a load, which blocks requests for its configuration.
- * `/metrics` is the one address that the engine does not log each time.
+ * `/metrics` is the one address that the engine does not log each time. An engine that does not know our name for it (403) is none that we can use.
  */
 export const pingAdmin = async (folders: EngineFolders, timeoutMs: number): Promise<boolean> => {
     try {
-        await exchange(folders, { method: 'GET', path: '/metrics', timeoutMs });
-        return true;
+        return (await exchange(folders, { method: 'GET', path: '/metrics', timeoutMs })).status !== 403;
     } catch {
         return false;
     }
@@ -147,7 +147,7 @@ const exchange = (
             agent: false,
             ...(asked.signal === undefined ? {} : { signal: asked.signal }),
             headers: {
-                host: 'caddy',
+                host: readOrigin(folders),
                 ...(body === null
                     ? {}
                     : { 'content-type': 'application/json', 'content-length': body.length })

@@ -38,18 +38,32 @@ export const findBinary = (configured: string | null): string | null =>
  *
  * `flock`, `setpriv` and `sh` become the engine in turn, so the process id is the engine's, and the lock is held for as long as
  * the engine lives, also without the panel. `sh` has a fixed script: it sets the umask and, under the lock, when no engine can be
- * listening there, removes the socket of an engine that was killed.
+ * listening there, removes the socket of an engine that was killed. Before that, also under the lock, another one moves files into place as
+ * the panel's user.
+ *
+ * @param options - `serve`: for the engine itself, the two files to move, from and to; false for a short-lived run
  */
 export const engineCommand = (
     folders: EngineFolders,
     binary: string,
     args: readonly string[],
-    options: { readonly serve: boolean }
+    options: { readonly serve: false | readonly [Move, Move] }
 ): readonly [string, ...string[]] => {
     const { owner } = folders;
-    const rights = options.serve ? '-all,+net_bind_service' : '-all';
+    const rights = options.serve !== false ? '-all,+net_bind_service' : '-all';
     const command = [
-        ...(options.serve ? [tool('flock'), '-n', '-F', '-E', String(lockHeld), folders.lockFile] : []),
+        ...(options.serve !== false
+            ? [
+                  ...[tool('flock'), '-n', '-F', '-E', String(lockHeld), folders.lockFile],
+                  ...[
+                      '/bin/sh',
+                      '-c',
+                      'mv -f -- "$1" "$2" && mv -f -- "$3" "$4" || exit; shift 4; exec "$@"'
+                  ],
+                  'portico-engine',
+                  ...options.serve.flat()
+              ]
+            : []),
         ...(owner.switched
             ? [
                   tool('setpriv'),
@@ -63,18 +77,22 @@ export const engineCommand = (
               ]
             : [])
     ];
-    const shell = options.serve
-        ? [
-              '/bin/sh',
-              '-c',
-              'umask 077; rm -f -- "$1"; shift; exec "$@"',
-              'portico-engine',
-              folders.adminSocket
-          ]
-        : ['/bin/sh', '-c', 'umask 077; exec "$@"', 'portico-engine'];
+    const shell =
+        options.serve !== false
+            ? [
+                  '/bin/sh',
+                  '-c',
+                  'umask 077; rm -f -- "$1"; shift; exec "$@"',
+                  'portico-engine',
+                  folders.adminSocket
+              ]
+            : ['/bin/sh', '-c', 'umask 077; exec "$@"', 'portico-engine'];
     const [file = '', ...rest] = [...command, ...shell, binary, ...args];
     return [file, ...rest];
 };
+
+/** A file to move: from and to. */
+export type Move = readonly [string, string];
 
 /** Exit code of an engine that was not started because another one holds the lock. */
 export const lockHeld = 75;

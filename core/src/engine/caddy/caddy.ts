@@ -19,6 +19,7 @@ import {
 import { EngineStalled, parseUpstreams, pingAdmin, requestAdmin } from './admin.ts';
 import { EngineInstance } from './instance.ts';
 import { ConfigLoader } from './loader.ts';
+import { hideOrigins } from './origin.ts';
 import { capOutput } from './process.ts';
 import { Supervisor } from './supervisor.ts';
 import { defaultTiming, type EngineTiming } from './timing.ts';
@@ -205,12 +206,15 @@ export class CaddyDriver implements EngineDriver {
               );
     }
 
-    logs(options: LogOptions): AsyncIterable<string> {
+    async *logs(options: LogOptions): AsyncIterable<string> {
         const folders = this.#home();
-        return readLog(
+        const lines = readLog(
             { paths: [folders.outputFile, folders.logFile], uids: [folders.owner.uid, folders.panel.uid] },
             { ...options, signal: AbortSignal.any([options.signal, this.#closing.signal]) }
         );
+        for await (const line of lines) {
+            yield hideOrigins(line);
+        }
     }
 
     onChange(listener: (process: EngineProcess) => void): void {

@@ -8,7 +8,7 @@ import { EngineUnavailable, type EngineVersion } from '../port.ts';
 import { parseEngineVersion } from '../render/version.ts';
 import { pingAdmin } from './admin.ts';
 import { findBinary, lockHeld, runBinary } from './binary.ts';
-import { endProcess, findEngine, forgetPid, spawnEngine } from './process.ts';
+import { endProcess, findEngine, forgetPid, forgetStart, spawnEngine } from './process.ts';
 
 /** Time limits of the process, in milliseconds. */
 export interface InstanceTiming {
@@ -179,6 +179,7 @@ export class EngineInstance {
             return false;
         }
 
+        forgetStart(folders);
         this.#identity = found.identity;
         this.#ending = '';
         return true;

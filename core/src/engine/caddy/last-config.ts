@@ -20,7 +20,7 @@ export const readLastConfig = (folders: EngineFolders): EngineConfig | null => {
     try {
         const last = parseConfig(readFileSync(folders.lastFile, 'utf8'));
         const { listen } = last?.['admin'] as { readonly listen?: unknown };
-        return listen === adminConfig(folders)['listen'] ? last : null;
+        return listen === adminConfig(folders)['listen'] ? { ...last, admin: adminConfig(folders) } : null;
     } catch {
         return null;
     }

@@ -6,6 +6,7 @@ import { type EngineConfig, EngineRejected } from '../port.ts';
 import { type AdminRequest, requestWatched, type StallTiming } from './admin.ts';
 import { parseConfig, readLastConfig, saveWhenLoaded } from './last-config.ts';
 import { type Listener, listenersOf, probeListeners } from './listeners.ts';
+import { readOrigin, withOrigin, withoutOrigin } from './origin.ts';
 import { startConfig } from './process.ts';
 
 /** What a loader works with. */
@@ -61,10 +62,11 @@ export class ConfigLoader {
             throw new EngineRejected(problems.join('; '));
         }
 
-        const body = JSON.stringify(config);
+        const home = this.#options.home();
+        const body = JSON.stringify(withOrigin(config, home, readOrigin(home)));
         let taken = false;
         try {
-            await saveWhenLoaded(this.#options.home(), body, async () => {
+            await saveWhenLoaded(home, body, async () => {
                 await this.#request({
                     method: 'POST',
                     path: '/load',
@@ -90,7 +92,8 @@ export class ConfigLoader {
     async running(): Promise<EngineConfig | null> {
         const home = this.#options.home();
         const config = parseConfig(await this.#request({ method: 'GET', path: '/config/' }));
-        return isDeepStrictEqual(config, startConfig(home)) ? null : config;
+        const plain = config === null ? null : withoutOrigin(config, home);
+        return isDeepStrictEqual(plain, startConfig(home)) ? null : plain;
     }
 
     #request(asked: Omit<AdminRequest, 'timeoutMs'>): Promise<string> {

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import {
     closeSync,
     constants,
@@ -21,10 +22,11 @@ import {
 import { adminConfig, type EngineFolders, writeForEngine } from '../files/home.ts';
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { engineCommand, engineEnvironment } from './binary.ts';
+import { makeOrigin, withOrigin } from './origin.ts';
 
 /**
  * The configuration that an engine is started with: an admin socket, and nothing to serve. Its file is at a path that each user can guess, and
- * the engine serves what links in a site's folder lead to: it names no secret folder.
+ * the engine serves what links in a site's folder lead to: it names no secret folder, and is removed when the engine has read it.
  */
 export const startConfig = (folders: EngineFolders): EngineConfig => ({ admin: adminConfig(folders) });
 
@@ -70,7 +72,12 @@ export const spawnEngine = async (
     folders: EngineFolders,
     binary: string
 ): Promise<{ readonly child: ChildProcess; readonly identity: ProcessIdentity }> => {
-    writeForEngine(folders, folders.startFile, JSON.stringify(startConfig(folders)));
+    const origin = makeOrigin();
+    // Only the process that gets the lock moves its files into place.
+    const suffix = `.${randomBytes(6).toString('hex')}`;
+    const [startFile, originFile] = [`${folders.startFile}${suffix}`, `${folders.originFile}${suffix}`];
+    writeForEngine(folders, startFile, JSON.stringify(withOrigin(startConfig(folders), folders, origin)));
+    writeFileSync(originFile, origin, { mode: 0o600, flag: 'wx' });
     rotateOutput(folders);
     const output = openSync(
         folders.outputFile,
@@ -79,7 +86,10 @@ export const spawnEngine = async (
     );
     try {
         const [file, ...args] = engineCommand(folders, binary, ['run', '--config', folders.startFile], {
-            serve: true
+            serve: [
+                [startFile, folders.startFile],
+                [originFile, folders.originFile]
+            ]
         });
         const child = spawn(file, args, {
             cwd: folders.scratch,
@@ -93,6 +103,7 @@ export const spawnEngine = async (
                 failed(new EngineUnavailable(`the engine could not be started: ${error.message}`))
             );
         });
+        child.once('close', () => [startFile, originFile].forEach((path) => rmSync(path, { force: true })));
         child.unref();
         const pid = child.pid ?? 0;
         writeFileSync(folders.pidFile, `${pid}\n`, { mode: 0o600 });
@@ -135,6 +146,9 @@ export const endProcess = async (identity: ProcessIdentity, graceMs: number): Pr
         throw new EngineUnavailable(`the engine's process ${identity.pid} does not end`);
     }
 };
+
+/** Removes the file that the engine was started with: it has read it, and the file holds the name of its admin API. */
+export const forgetStart = (folders: EngineFolders): void => rmSync(folders.startFile, { force: true });
 
 /** Removes the file with the process id. */
 export const forgetPid = (folders: EngineFolders): void => rmSync(folders.pidFile, { force: true });

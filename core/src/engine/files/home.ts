@@ -56,8 +56,10 @@ export interface EngineFolders {
     readonly accessLogFile: string;
     /** Standard output and error of the engine's process: what is said before a log is configured, and panics. */
     readonly outputFile: string;
-    /** What the process is started with: an admin API and nothing else. Its path is how a running engine is recognised. */
+    /** What the process is started with: an admin API and nothing else. Its path is how a running engine is recognised; it is gone once that answers. */
     readonly startFile: string;
+    /** The random name that the admin API of the running engine answers to: the panel's, 0600. */
+    readonly originFile: string;
     /** Throw-away files of `validate`. The engine's, 0700. */
     readonly scratch: string;
     /** The configuration that was last loaded: the panel's, 0600. */
@@ -135,6 +137,7 @@ export const engineHome = (
         accessLogFile: join(persistent, `log${place}`, 'access.log'),
         outputFile: join(persistent, 'output.log'),
         startFile: join(runtime, 'start.json'),
+        originFile: join(own, 'origin'),
         scratch: join(runtime, 'scratch'),
         lastFile: join(own, 'last.json'),
         lockFile: join(own, 'lock'),

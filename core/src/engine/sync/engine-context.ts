@@ -33,6 +33,7 @@ const noFolders: EngineFolders = {
     accessLogFile: '/nonexistent/access.log',
     outputFile: '/nonexistent/output.log',
     startFile: '/nonexistent/start.json',
+    originFile: '/nonexistent/origin',
     scratch: '/nonexistent/scratch',
     lastFile: '/nonexistent/last.json',
     lockFile: '/nonexistent/lock',

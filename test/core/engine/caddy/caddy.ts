@@ -13,13 +13,15 @@ import {
     symlinkSync,
     writeFileSync
 } from 'node:fs';
+import { request } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { readOrigin } from '../../../../core/src/engine/caddy/origin.ts';
 import { engineHome, prepareHome } from '../../../../core/src/engine/files/home.ts';
 import { EngineRejected, EngineUnavailable } from '../../../../core/src/engine/port.ts';
 import { identify, isAlive } from '../../../../core/src/platform/process/process-identity.ts';
@@ -312,6 +314,46 @@ describe('CaddyDriver', { timeout: 60_000 }, () => {
         await loading;
         expect(identity !== null && isAlive(identity)).to.be.false();
         expect(engine.driver.process().state).to.equal('stopped');
+    });
+
+    it('answers to its admin API under a name alone that is random for each start, and that no file of a guessable path tells', async () => {
+        const ask = (host: string): Promise<number> =>
+            new Promise((done, failed) => {
+                request(
+                    { socketPath: engine.folders.adminSocket, path: '/config/', headers: { host } },
+                    (response) => {
+                        response.resume();
+                        done(response.statusCode ?? 0);
+                    }
+                )
+                    .on('error', failed)
+                    .end();
+            });
+        const names: string[] = [];
+        for (const start of ['first', 'second']) {
+            await engine.driver.start(engine.answering('base', port));
+            const name = readOrigin(engine.folders);
+            expect(names, start).to.not.include(name);
+            names.push(name);
+            const answers = await Promise.all(['caddy', 'localhost', '', ...names].map(ask));
+            expect(answers, start).to.equal([...Array<number>(names.length + 2).fill(403), 200]);
+            expect(existsSync(engine.folders.startFile), start).to.be.false();
+            expect(readdirSync(dirname(engine.folders.startFile)).join(' ')).to.not.include('start.json');
+            expect(JSON.stringify(await engine.driver.config())).to.not.include(name);
+            await engine.driver.stop();
+        }
+        let log = '';
+        for await (const line of engine.driver.logs({
+            lines: 1000,
+            follow: false,
+            signal: new AbortController().signal
+        })) {
+            log += line;
+        }
+        expect(log).to.include('admin endpoint started').and.include('received request');
+        for (const name of names) {
+            expect(log).to.not.include(name);
+        }
     });
 
     it('refuses a configuration that would lock the panel out', async () => {
