@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { engineHome } from '../../core/src/engine/files/home.ts';
 import { createFaultyEngine } from '../support/engine/faulty.ts';
 import type { Answer } from '../support/panel/client.ts';
 import { startPanel, type TestPanel } from '../support/panel/panel.ts';
@@ -143,6 +144,84 @@ describe('an operator', () => {
                 name
             ).to.equal(40001);
         }
+    });
+
+    it("does not lead visitors to a cloud's metadata or the engine's admin socket by any spelling or field", async () => {
+        const spellings = [
+            '169.254.169.254',
+            '169.254.0.1',
+            'fe80::a9fe:a9fe',
+            'FE80:0:0:0:0:0:0:1',
+            '::ffff:169.254.169.254',
+            '::FFFF:A9FE:A9FE',
+            '0:0:0:0:0:ffff:a9fe:a9fe',
+            '::169.254.169.254',
+            '::ffff:0:169.254.169.254',
+            '64:ff9b::169.254.169.254',
+            '64:ff9b:1::a9fe:a9fe',
+            '2002:a9fe:a9fe::1',
+            'fd00:ec2::254',
+            'fd20:ce::254',
+            'fd00:42::42',
+            '100.100.100.200',
+            '::ffff:100.100.100.200',
+            '192.0.0.192',
+            '168.63.129.16',
+            'metadata.google.internal',
+            'METADATA.Google.Internal',
+            'metadata'
+        ].map((host) => (host.includes(':') ? `[${host}]` : host));
+        const { adminSocket } = engineHome(at.config.dataDir, at.config.engineUser);
+        const fields = (address: string): Record<string, object> => ({
+            upstream: { upstream: address },
+            upstreams: { upstreams: [{ address: '127.0.0.1:9' }, { address }] },
+            locations: { upstream: '127.0.0.1:9', locations: [{ path: '/x', upstream: address }] },
+            forwardAuth: {
+                upstream: '127.0.0.1:9',
+                access: { forwardAuth: { url: `http://${address}/latest` } }
+            }
+        });
+        const ask = (change: object): Promise<Answer> =>
+            at.client.post('/api/hosts', { domain: 'led.test', ...change }, { token: operator });
+        for (const host of spellings) {
+            for (const [field, change] of Object.entries(fields(`${host}:80`))) {
+                await needsUnsafe(ask(change), `${field} ${host}`);
+            }
+        }
+        // What the engine would read as the same address is not an address here.
+        for (const host of [
+            '2852039166',
+            '0xa9fea9fe',
+            '0xa9.0xfe.0xa9.0xfe',
+            '0251.0376.0251.0376',
+            '169.254.43518',
+            '169.254.169.254.',
+            '１６９.254.169.254',
+            '169。254。169。254',
+            '[fe80::1%eth0]',
+            '[::ffff:169.254.169.254%lo]',
+            '169.254.169.254%00',
+            'x@169.254.169.254'
+        ]) {
+            for (const [field, change] of Object.entries(fields(`${host}:80`))) {
+                const { code, data, text } = await ask(change);
+                const isRefused = code === 40001 || (code === 40300 && data.permission === 'hosts:unsafe');
+                expect(isRefused, `${field} ${host}: ${text.slice(0, 200)}`).to.be.true();
+            }
+        }
+        for (const socket of [adminSocket, adminSocket.replace('/admin/', '//admin/./'), `/${adminSocket}`]) {
+            for (const change of [
+                { upstream: `unix/${socket}` },
+                { upstreams: [{ address: `unix/${socket}` }] },
+                { upstream: '127.0.0.1:9', locations: [{ path: '/', upstream: `unix/${socket}` }] }
+            ]) {
+                const { code, data } = await ask(change);
+                expect([40001, 40300], `${socket} ${data.permission}`).to.include(code);
+                const admin = await at.client.post('/api/hosts', { domain: 'led.test', ...change });
+                expect(admin.code, `${socket} ${JSON.stringify(change)}`).to.equal(40001);
+            }
+        }
+        expect((await at.client.get('/api/hosts?q=led.test')).data).to.equal([]);
     });
 
     it('costs no password hash by trying, nor does a viewer', async () => {

@@ -6,19 +6,27 @@ import { contains, type Ip, parseIp, parseRanges } from './ip.ts';
 const ranges = parseRanges([
     '169.254.0.0/16',
     'fe80::/10',
-    // Amazon, Alibaba, Oracle and Azure.
+    // Amazon, Google, Scaleway, Alibaba, Oracle and Azure.
     'fd00:ec2::/32',
+    'fd20:ce::/32',
+    'fd00:42::/32',
     '100.100.100.200/32',
     '192.0.0.192/32',
     '168.63.129.16/32'
 ]);
-/** Addresses that carry an IPv4 address in their last four bytes: IPv4-mapped (RFC 4291) and NAT64 (RFC 6052). */
-const carriers = parseRanges(['::ffff:0:0/96', '64:ff9b::/96']);
+/**
+ * Addresses that carry an IPv4 address in their last four bytes: IPv4-compatible and IPv4-mapped (RFC 4291), IPv4-translated (RFC 2765), and
+ * NAT64 (RFC 6052, RFC 8215).
+ */
+const carriers = parseRanges(['::/96', '::ffff:0:0/96', '::ffff:0:0:0/96', '64:ff9b::/96', '64:ff9b:1::/48']);
+/** 6to4 (RFC 3056) carries it behind the prefix. */
+const sixToFour = parseRanges(['2002::/16']);
 /** Names that only the resolvers of clouds know. */
 const names = new Set([
     'metadata',
     'metadata.google.internal',
     'metadata.goog',
+    'metadata.tencentyun.com',
     'instance-data',
     'instance-data.ec2.internal'
 ]);
@@ -32,6 +40,8 @@ export function isMetadataHost(host: string): boolean {
 function isMetadataAddress(ip: Ip): boolean {
     const inner = carriers.some((range) => contains(range, ip))
         ? ipaddr.fromByteArray(ip.toByteArray().slice(-4))
-        : ip;
+        : sixToFour.some((range) => contains(range, ip))
+          ? ipaddr.fromByteArray(ip.toByteArray().slice(2, 6))
+          : ip;
     return ranges.some((range) => contains(range, inner));
 }
