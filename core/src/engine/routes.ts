@@ -182,7 +182,7 @@ function revisionRoutes(engine: EngineService): Route[] {
             method: 'POST',
             path: '/api/proxyengine/revisions/{n}/restore',
             id: 'proxyengine.restore',
-            fails: ['REFUSED_BY_PLUGIN', ...controls],
+            fails: ['STEP_UP_REQUIRED', 'REFUSED_BY_PLUGIN', ...controls],
             access: 'engine:control',
             summary: 'Make hosts and engine settings those of a revision',
             description:

@@ -123,10 +123,12 @@ function settingTable(): string {
                 description,
                 secret,
                 restart,
+                stepUp,
                 environment
             } = definitionOf(key);
             const notes = [
                 ...(secret ? ['sealed at rest and never read back'] : []),
+                ...(stepUp ? ['a change needs a fresh session'] : []),
                 ...(restart ? ['takes effect at the next start'] : []),
                 ...(environment === undefined ? [] : [`\`${environment.variable}\` overrides it`])
             ];

@@ -79,7 +79,7 @@ export class HostPreparation {
     /**
      * Runs a body through the hooks, the rules of its fields and the safety rules.
      * @returns the row that the host would become; `before` itself when nothing changes
-     * @throws VALIDATION_FAILED, FORBIDDEN (`hosts:unsafe`)
+     * @throws VALIDATION_FAILED; FORBIDDEN and STEP_UP_REQUIRED (`hosts:unsafe`)
      */
     async prepare(
         before: HostRow | null,
@@ -94,7 +94,7 @@ export class HostPreparation {
             { id: ground.id, before, hashes: ground.hashes ?? hashesOf(before?.site) },
             faults
         );
-        mayChange(call, before?.site ?? null, built.site);
+        mayChange(call, before?.site ?? null, built.site, { dry: ground.dry === true });
         const known = new Set(faults.list.map(({ path }) => path));
         refuse([
             ...faults.list,

@@ -10,7 +10,7 @@ import type { Hosts } from './service.ts';
 
 const base = '/api/hosts';
 /** How each change of what the engine serves can fail. */
-const changes = ['REFUSED_BY_PLUGIN', 'ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'] as const;
+const changes = ['STEP_UP_REQUIRED', 'REFUSED_BY_PLUGIN', 'ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'] as const;
 
 const checkItem = joi.object({
     id: joi.string().valid('dns', 'address', 'engine', 'certificate', 'upstream').required(),

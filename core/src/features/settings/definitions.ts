@@ -19,6 +19,8 @@ export interface Definition<T> {
     readonly secret: boolean;
     /** A change takes effect after the next start of the panel. */
     readonly restart: boolean;
+    /** A change needs a fresh session: it says who is believed, who may call, or what is kept as evidence. */
+    readonly stepUp: boolean;
     /** Does not allow null, since null in a write means the default. */
     readonly schema: AnySchema;
     /** A fault that the schema cannot find; null when there is none. */
@@ -30,7 +32,7 @@ export interface Definition<T> {
 function setting<T>(
     definition: Pick<Definition<T>, 'type' | 'default' | 'description' | 'schema'> & Partial<Definition<T>>
 ): Definition<T> {
-    return { unit: null, secret: false, restart: false, ...definition };
+    return { unit: null, secret: false, restart: false, stepUp: false, ...definition };
 }
 
 /** Credentials that bind an ACME account to an account at the CA (RFC 8555, 7.3.4). */
@@ -139,6 +141,7 @@ export const definitions = {
     'certificates.caRoots': setting<string | null>({
         type: 'string',
         default: null,
+        stepUp: true,
         description:
             "Certificates (PEM) of authorities that are trusted for ACME servers, in addition to those of the system: for a CA of one's own",
         schema: joi.string().max(65_536),
@@ -156,6 +159,7 @@ export const definitions = {
     'panel.trustedProxies': setting<readonly string[]>({
         type: 'list',
         default: none,
+        stepUp: true,
         description: 'Addresses and ranges of proxies whose X-Forwarded-For is trusted',
         schema: ranges,
         check: (value) =>
@@ -164,6 +168,7 @@ export const definitions = {
     'panel.corsOrigins': setting<readonly string[]>({
         type: 'list',
         default: none,
+        stepUp: true,
         description: 'Origins whose pages may call the API from a browser, as `https://panel.example`',
         schema: joi
             .array()
@@ -183,6 +188,7 @@ export const definitions = {
     'panel.accessTokenMinutes': setting<number>({
         type: 'integer',
         default: 30,
+        stepUp: true,
         unit: 'minutes',
         description: 'How long an access token is valid',
         schema: joi.number().integer().min(1).max(1440)
@@ -190,6 +196,7 @@ export const definitions = {
     'panel.refreshTokenDays': setting<number>({
         type: 'integer',
         default: 14,
+        stepUp: true,
         unit: 'days',
         description: 'How long a session lasts without being used',
         schema: joi.number().integer().min(1).max(365)
@@ -197,12 +204,14 @@ export const definitions = {
     'panel.requireTotp': setting<boolean>({
         type: 'boolean',
         default: false,
+        stepUp: true,
         description: 'Every account must have a second factor',
         schema: joi.boolean()
     }),
     'panel.oauthRegistration': setting<boolean>({
         type: 'boolean',
         default: false,
+        stepUp: true,
         description:
             'OAuth clients may register themselves (RFC 7591). They may do nothing until a user authorizes them',
         schema: joi.boolean()
@@ -210,6 +219,7 @@ export const definitions = {
     'panel.stepUpMinutes': setting<number>({
         type: 'integer',
         default: 15,
+        stepUp: true,
         unit: 'minutes',
         description: 'How long dangerous actions are allowed after a login or a step-up',
         schema: joi.number().integer().min(1).max(1440)
@@ -217,12 +227,14 @@ export const definitions = {
     'panel.outboundAllow': setting<readonly string[]>({
         type: 'list',
         default: none,
+        stepUp: true,
         description: 'Private addresses and ranges that the panel may send requests to',
         schema: ranges
     }),
     'audit.retentionDays': setting<number>({
         type: 'integer',
         default: 365,
+        stepUp: true,
         unit: 'days',
         description: 'How long audit entries are kept',
         schema: joi.number().integer().min(1).max(3650)

@@ -19,11 +19,11 @@ export function settingsRoutes(settings: Settings): Route[] {
             method: 'PUT',
             path: '/api/settings',
             id: 'settings.update',
-            fails: ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'],
+            fails: ['STEP_UP_REQUIRED', 'ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'],
             access: 'settings:write',
             summary: 'Change settings, all or nothing',
             description:
-                'A body of `{ key: value }`; null resets a setting to its default. Settings of the engine are stored only if the engine takes them',
+                'A body of `{ key: value }`; null resets a setting to its default. Settings of the engine are stored only if the engine takes them. Those that say who is believed or what may be reached need a fresh session',
             validate: { payload: settingsBody },
             returns: settingsView,
             handler: (request) => settings.update(request.payload, request)
@@ -53,7 +53,7 @@ export function settingsRoutes(settings: Settings): Route[] {
             method: 'PUT',
             path: '/api/settings/{key}',
             id: 'settings.updateOne',
-            fails: ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'],
+            fails: ['STEP_UP_REQUIRED', 'ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'],
             access: 'settings:write',
             summary: 'Change one setting',
             validate: { params: keyParams, payload: settingBody },

@@ -157,7 +157,7 @@ export class Settings implements SettingsSource {
     /**
      * Writes all or nothing; null resets a setting to its default.
      *
-     * @throws VALIDATION_FAILED 40001, VERSION_STALE 41200; ENGINE_REJECTED 42200 or ENGINE_UNAVAILABLE 50301, and nothing is stored
+     * @throws VALIDATION_FAILED 40001, STEP_UP_REQUIRED 40301, VERSION_STALE 41200; ENGINE_REJECTED 42200 or ENGINE_UNAVAILABLE 50301, and nothing is stored
      */
     async update(
         changes: Readonly<Record<string, unknown>>,
@@ -264,6 +264,7 @@ export class Settings implements SettingsSource {
         one: SettingKey | null
     ): Promise<Reply<T>> {
         const changes = checkChanges(wanted, this.#state);
+        requireFreshFor(changes, this.#state, call);
         checkVersion(this.#state);
         const commit = async (
             tx: Transaction,
@@ -360,6 +361,15 @@ function textOf(key: SettingKey, value: unknown, keyring: Pick<Keyring, 'seal'>)
 /** The changes that make a difference to what is stored. */
 function differing(changes: Changes, state: SettingsState): Changes {
     return new Map([...changes].filter(([key, value]) => !isDeepStrictEqual(state.stored(key), value)));
+}
+
+/** @throws STEP_UP_REQUIRED 40301 for settings that need a fresh session */
+function requireFreshFor(changes: Changes, state: SettingsState, { actor }: Call): void {
+    const differs = ([key, value]: readonly [SettingKey, unknown]): boolean =>
+        !isDeepStrictEqual(state.get(key), value ?? definitionOf(key).default);
+    if (!actor.fresh && [...changes].some((each) => definitionOf(each[0]).stepUp && differs(each))) {
+        throw fail.STEP_UP_REQUIRED();
+    }
 }
 
 /** @throws VERSION_STALE 41200 */

@@ -49,7 +49,8 @@ export function checkSafety(
         before,
         row: { site, owner }
     } of placed) {
-        mayChange(call, before?.site ?? null, site);
+        // An import that changes anything wants a fresh session in any case.
+        mayChange(call, before?.site ?? null, site, { dry: true });
         // The owner may change the host on its own: to choose one is to grant a plugin something.
         if (owner !== (before?.owner ?? null) && !call.actor.can('plugins:manage')) {
             throw fail.FORBIDDEN(

@@ -5,10 +5,26 @@ import type { Call } from '../../../platform/call.ts';
 import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
 import { isUnsafeChange } from './unsafe.ts';
 
-/** Refuses changes of unsafe parts, and those that open a host which has such parts. @throws FORBIDDEN 40300 when the actor lacks `hosts:unsafe` */
-export function mayChange(call: Call, before: Site | null, after: Site): void {
-    if (isUnsafeChange(before, after) && !call.actor.can('hosts:unsafe')) {
+/**
+ * Refuses changes of unsafe parts, and those that open a host which has such parts.
+ *
+ * @param options - `dry`: nothing will be changed, so a session that is not fresh is enough
+ * @throws FORBIDDEN 40300 when the actor lacks `hosts:unsafe`, STEP_UP_REQUIRED 40301 without a fresh session
+ */
+export function mayChange(
+    { actor }: Call,
+    before: Site | null,
+    after: Site,
+    { dry = false }: { readonly dry?: boolean } = {}
+): void {
+    if (!isUnsafeChange(before, after)) {
+        return;
+    }
+    if (!actor.can('hosts:unsafe')) {
         throw fail.FORBIDDEN({ permission: 'hosts:unsafe' });
+    }
+    if (!dry && !actor.fresh) {
+        throw fail.STEP_UP_REQUIRED();
     }
 }
 

@@ -281,7 +281,7 @@ export class PluginService {
             throw fail.CONSENT_REQUIRED({ missing });
         }
         return change.settings !== undefined && Object.keys(change.settings).length > 0
-            ? { ...after, settings: await this.#sealed(runtime, after, change.settings) }
+            ? { ...after, settings: await this.#sealed(runtime, after, change.settings, call) }
             : after;
     }
 
@@ -297,10 +297,15 @@ export class PluginService {
     async #sealed(
         runtime: Runtime,
         { settings, enabled }: Decision,
-        change: Readonly<Record<string, unknown>>
+        change: Readonly<Record<string, unknown>>,
+        { actor }: Call
     ): Promise<PluginRecord['settings']> {
         if (isDeepStrictEqual(change, viewSettings(settings))) {
             return settings; // a read that was sent back
+        }
+        if (!actor.fresh) {
+            // Only the plugin knows which of its settings widen what it reaches.
+            throw fail.STEP_UP_REQUIRED();
         }
         if (enabled) {
             await this.#load(runtime);
