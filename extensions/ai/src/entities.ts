@@ -1,0 +1,128 @@
+/** The tables of the plugin's own database. Times are milliseconds since 1970. */
+import type { Migration } from '@portico/sdk';
+import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+
+/** A row as it is read: an empty column is null, never undefined. */
+type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
+
+/** Which protocol a provider speaks. */
+export type ProviderType = 'openai' | 'anthropic';
+/** Why an answer ended; null while it is under way. */
+export type EndReason = 'stop' | 'length' | 'stopped' | 'approval' | 'limit' | 'error';
+
+/** A service that answers for models. */
+export const ProviderEntity = defineEntity({
+    name: 'AiProvider',
+    tableName: 'providers',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        name: p.string(),
+        type: p.string().$type<ProviderType>(),
+        baseUrl: p.string(),
+        /** Sealed. */
+        apiKey: p.text().nullable(),
+        /** JSON object of names and values, sealed as one text. */
+        headers: p.text().nullable(),
+        /** JSON array: the names in `headers`, which may be shown. */
+        headerNames: p.text(),
+        model: p.string(),
+        embeddingModel: p.string().nullable(),
+        maxOutputTokens: p.integer().nullable(),
+        /** Of a million tokens. */
+        priceInput: p.float().nullable(),
+        priceOutput: p.float().nullable(),
+        isDefault: p.boolean(),
+        enabled: p.boolean()
+    }
+});
+/** A row of `providers`. */
+export type ProviderRow = Row<InferEntity<typeof ProviderEntity>>;
+
+/** A conversation of one user. */
+export const ConversationEntity = defineEntity({
+    name: 'AiConversation',
+    tableName: 'conversations',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        userId: p.integer(),
+        /** `Actor.key` of whoever began it: an API token sees its own conversations only. */
+        actorKey: p.string(),
+        title: p.string(),
+        providerId: p.integer().nullable(),
+        pinned: p.boolean(),
+        /** JSON object: what stands for an address or name in what the model sees, with `strict` redaction. */
+        placeholders: p.text(),
+        createdAt: p.integer(),
+        updatedAt: p.integer()
+    }
+});
+/** A row of `conversations`. */
+export type ConversationRow = Row<InferEntity<typeof ConversationEntity>>;
+
+/** What a user wrote, or what the assistant answered. */
+export const MessageEntity = defineEntity({
+    name: 'AiMessage',
+    tableName: 'messages',
+    properties: {
+        id: p.integer().primary(),
+        conversationId: p.integer(),
+        role: p.string().$type<'user' | 'assistant'>(),
+        text: p.text(),
+        /** JSON array of steps of an answer, of attachments of a question. */
+        parts: p.text(),
+        reason: p.string().$type<EndReason>().nullable(),
+        input: p.integer(),
+        output: p.integer(),
+        cost: p.float().nullable(),
+        at: p.integer()
+    }
+});
+/** A row of `messages`. */
+export type MessageRow = Row<InferEntity<typeof MessageEntity>>;
+
+/** One request to a model, counted before it was sent. */
+export const UsageEntity = defineEntity({
+    name: 'AiUsage',
+    tableName: 'usage',
+    properties: {
+        id: p.integer().primary(),
+        at: p.integer(),
+        userId: p.integer(),
+        username: p.string(),
+        providerId: p.integer(),
+        provider: p.string(),
+        input: p.integer(),
+        output: p.integer(),
+        cost: p.float()
+    }
+});
+/** A row of `usage`. */
+export type UsageRow = Row<InferEntity<typeof UsageEntity>>;
+
+/** The entities of the plugin. */
+export const entities = [ProviderEntity, ConversationEntity, MessageEntity, UsageEntity];
+
+/** The migrations of the plugin, in order. A migration that was released never changes. */
+export const migrations: readonly Migration[] = [
+    {
+        name: '0001-conversations',
+        up: [
+            `create table providers (id integer primary key autoincrement, version integer not null, name text not null, type text not null, base_url text not null, api_key text, headers text,
+            header_names text not null, model text not null, embedding_model text, max_output_tokens integer, price_input real, price_output real, is_default integer not null, enabled integer not null)`,
+            `create table conversations (id integer primary key autoincrement, version integer not null, user_id integer not null, actor_key text not null, title text not null,
+            provider_id integer references providers (id) on delete set null, pinned integer not null, placeholders text not null, created_at integer not null, updated_at integer not null)`,
+            'create index conversations_of_user on conversations (user_id, id)',
+            `create table messages (id integer primary key autoincrement, conversation_id integer not null references conversations (id) on delete cascade, role text not null, text text not null,
+            parts text not null, reason text, input integer not null, output integer not null, cost real, at integer not null)`,
+            'create index messages_of_conversation on messages (conversation_id, id)',
+            // `owner` is a word such as u12: the search of one user reads the index of that word, not the texts of all.
+            `create virtual table message_texts using fts5 (owner, text, tokenize = "unicode61 remove_diacritics 2")`,
+            `create table usage (id integer primary key autoincrement, at integer not null, user_id integer not null, username text not null, provider_id integer not null, provider text not null,
+            input integer not null, output integer not null, cost real not null)`,
+            'create index usage_of_user on usage (user_id, at)',
+            'create index usage_by_time on usage (at)'
+        ]
+    }
+];

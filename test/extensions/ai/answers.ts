@@ -1,0 +1,215 @@
+/** Conversations and the answers in them, by the real client libraries of both protocols. */
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { until } from '../../support/until.ts';
+import { type AiRig, createAiRig, dataOf, namesOf, textOf } from './rig.ts';
+
+export const lab = Lab.script();
+const { after, before, beforeEach, describe, it } = lab;
+
+for (const type of ['openai', 'anthropic'] as const) {
+    describe(`POST /conversations/{id}/messages, ${type}`, { timeout: 60_000 }, () => {
+        let rig: AiRig;
+
+        before(async () => {
+            rig = await createAiRig({
+                type,
+                provider: { prices: { input: 2, output: 10 } },
+                patienceMs: 600,
+                settings: { tokensPerDay: 10_000_000 }
+            });
+        });
+        beforeEach(() => rig.model.reset());
+        after(() => rig?.close());
+
+        it('streams an answer, keeps it, and counts what it used', async () => {
+            const id = await rig.conversation();
+            rig.model.say({ text: 'Two hosts serve, one does not.', usage: { input: 1_000, output: 200 } });
+            const events = await rig.say(id, 'What serves?', 'olga', {
+                attachments: [{ name: 'hosts.txt', text: 'one two three' }]
+            });
+            expect(namesOf(events)).to.equal(['start', 'usage', 'end']);
+            expect(events.filter(({ event }) => event === 'text').length).to.be.above(3);
+            expect(textOf(events)).to.equal('Two hosts serve, one does not.');
+            expect(dataOf(events, 'usage')).to.equal({ input: 1_000, output: 200, cost: 0.004 });
+            const { messageId } = dataOf(events, 'start');
+            expect(dataOf(events, 'end')).to.equal({ messageId, reason: 'stop' });
+            const [question, answer] = await rig.messages(id);
+            expect(question).to.include({ role: 'user', text: 'What serves?', attachments: ['hosts.txt'] });
+            expect(answer).to.include({
+                id: messageId,
+                role: 'assistant',
+                text: 'Two hosts serve, one does not.',
+                reason: 'stop',
+                usage: { input: 1_000, output: 200, cost: 0.004 }
+            });
+            const [asked] = rig.model.questions;
+            expect(JSON.stringify(asked?.body.messages)).to.include('one two three');
+            expect(asked?.headers[type === 'openai' ? 'authorization' : 'x-api-key']).to.equal(
+                type === 'openai' ? 'Bearer key-of-test' : 'key-of-test'
+            );
+        });
+
+        it('gives the model what was said before, in order', async () => {
+            const id = await rig.conversation();
+            rig.model.say({ text: 'First.' }, { text: 'Second.' });
+            await rig.say(id, 'one');
+            await rig.say(id, 'two');
+            const said = rig.model.questions[1]?.body.messages.map(
+                ({ role, content }: { role: string; content: unknown }) => [role, JSON.stringify(content)]
+            ) as [string, string][];
+            const rest = said.filter(([role]) => role !== 'system');
+            expect(rest.map(([role]) => role)).to.equal(['user', 'assistant', 'user']);
+            expect(rest[1]?.[1]).to.include('First.');
+        });
+
+        const faults = [
+            ['refuses', { status: 429 }, 'status 429'],
+            ['is overloaded', { status: 529 }, 'status 529'],
+            ['fails in the middle', { text: 'A half', overloaded: true }, ''],
+            ['cuts the stream', { text: 'A half of an answer', cutAfter: 2 }, ''],
+            ['answers what is none', { raw: 'data: {"choices": 7, "type": "nonsense"}\n\n' }, ''],
+            ['ends without an end', { raw: '' }, 'cut'],
+            ['sends no JSON', { raw: 'data: {broken\n\n' }, ''],
+            ['hangs', { text: 'A half of an answer', hangAfter: 2 }, 'nothing came for 0.6 s'],
+            ['is too slow', { text: 'late', delayMs: 1_500 }, 'nothing came for 0.6 s']
+        ] as const;
+        for (const [what, turn, why] of faults) {
+            it(`ends with MODEL_FAILED when the vendor ${what}, asks no second time, and answers the next question`, async () => {
+                const id = await rig.conversation();
+                rig.model.say(turn, { text: 'Well again.' });
+                const events = await rig.say(id, 'Well?');
+                expect(dataOf(events, 'error')).to.include({ code: 50250, reason: 'MODEL_FAILED' });
+                expect(dataOf(events, 'error').message).to.include(why);
+                expect(dataOf(events, 'end').reason).to.equal('error');
+                expect(rig.model.questions.length).to.equal(1);
+                const [, answer] = await rig.messages(id);
+                expect([answer.reason, answer.text]).to.equal(['error', textOf(events)]);
+                expect(textOf(await rig.say(id, 'And now?'))).to.equal('Well again.');
+            });
+        }
+
+        it('says when the tokens end, and goes on', async () => {
+            const id = await rig.conversation();
+            rig.model.say({ text: 'Half', length: true }, { text: 'and half.' });
+            expect(dataOf(await rig.say(id, 'All?'), 'end').reason).to.equal('length');
+            const rest = await rig.stream(`/conversations/${id}/continue`, undefined);
+            expect(textOf(rest)).to.equal('and half.');
+            expect((await rig.messages(id)).map(({ role }) => role)).to.equal([
+                'user',
+                'assistant',
+                'assistant'
+            ]);
+        });
+
+        it('answers anew', async () => {
+            const id = await rig.conversation();
+            rig.model.say({ text: 'Badly.' }, { text: 'Better.' });
+            await rig.say(id, 'How?');
+            expect(textOf(await rig.stream(`/conversations/${id}/regenerate`, undefined))).to.equal(
+                'Better.'
+            );
+            expect((await rig.messages(id)).map(({ text }) => text)).to.equal(['How?', 'Better.']);
+            expect(JSON.stringify(rig.model.questions[1]?.body)).to.not.include('Badly');
+        });
+
+        it('stops when the user says so, keeps what came, and leaves the vendor', async () => {
+            const id = await rig.conversation();
+            rig.model.say({ text: 'word '.repeat(500), paceMs: 20 });
+            const left = rig.model.left;
+            const events = rig
+                .as()
+                .events(`/conversations/${id}/messages`, { method: 'POST', body: { text: 'Talk' } });
+            const seen = [];
+            for await (const event of events) {
+                seen.push(event);
+                if (seen.length === 5) {
+                    expect((await rig.ask('POST', `/conversations/${id}/stop`)).data).to.equal({
+                        stopped: true
+                    });
+                }
+            }
+            expect(seen.at(-1)?.data).to.include({ reason: 'stopped' });
+            const [, answer] = await rig.messages(id);
+            expect(answer.reason).to.equal('stopped');
+            expect(String(answer.text)).to.startWith('word word');
+            expect(Number(answer.usage.output)).to.be.above(0);
+            await until(() => rig.model.left > left, 'the vendor to be left');
+            expect((await rig.ask('POST', `/conversations/${id}/stop`)).data).to.equal({ stopped: false });
+        });
+
+        it('stops when the client leaves', async () => {
+            const id = await rig.conversation();
+            rig.model.say({ text: 'word '.repeat(500), paceMs: 20 });
+            const left = rig.model.left;
+            const events = rig
+                .as()
+                .events(`/conversations/${id}/messages`, { method: 'POST', body: { text: 'Talk' } });
+            await events.next();
+            await events.next();
+            await events.return(undefined);
+            const answer = await until(async () => {
+                const [, last] = await rig.messages(id);
+                return last?.reason === null ? null : last;
+            }, 'the answer to end');
+            expect(answer.reason).to.equal('stopped');
+            await until(() => rig.model.left > left, 'the vendor to be left');
+            expect(textOf(await rig.say(id, 'Again'))).to.equal('Nothing was said for this.');
+        });
+
+        it('gives one answer at a time', async () => {
+            const id = await rig.conversation();
+            rig.model.say({ text: 'word '.repeat(500), paceMs: 20 });
+            const events = rig
+                .as()
+                .events(`/conversations/${id}/messages`, { method: 'POST', body: { text: 'Talk' } });
+            await events.next();
+            const second = await rig.ask('POST', `/conversations/${id}/messages`, { text: 'Me too' });
+            expect([second.code, second.reason]).to.equal([40953, 'BUSY']);
+            await events.return(undefined);
+        });
+    });
+}
+
+describe('an answer', { timeout: 60_000 }, () => {
+    it('needs a provider', async () => {
+        const rig = await createAiRig({ provider: null });
+        const id = await rig.conversation();
+        const refused = await rig.ask('POST', `/conversations/${id}/messages`, { text: 'Hello' });
+        expect([refused.status, refused.code, refused.reason]).to.equal([503, 50350, 'NO_PROVIDER']);
+        expect(await rig.messages(id)).to.equal([]);
+        await rig.provider({ enabled: false });
+        expect((await rig.ask('POST', `/conversations/${id}/messages`, { text: 'Hello' })).code).to.equal(
+            50350
+        );
+        await rig.close();
+    });
+
+    it('ends with an error when the plugin is disabled, and is stopped after a kill', async () => {
+        const rig = await createAiRig();
+        const id = await rig.conversation();
+        rig.model.say({ text: 'word '.repeat(500), paceMs: 20 });
+        const seen: unknown[] = [];
+        const reading = (async () => {
+            for await (const { event } of rig
+                .as()
+                .events(`/conversations/${id}/messages`, { method: 'POST', body: { text: 'Talk' } })) {
+                seen.push(event);
+            }
+        })();
+        await until(() => seen.length > 3, 'the answer to begin');
+        await rig.host.restart();
+        await reading;
+        expect(seen).to.not.include('end');
+        const [, answer] = await rig.messages(id);
+        expect(answer.reason).to.equal('error');
+        // What a killed panel leaves is a row whose answer has no end.
+        await rig.host.db.write((em) =>
+            em.execute('update messages set reason = null where id = ?', [answer.id])
+        );
+        await rig.host.restart();
+        expect((await rig.messages(id))[1].reason).to.equal('stopped');
+        await rig.close();
+    });
+});
