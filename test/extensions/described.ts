@@ -9,6 +9,7 @@ const { describe, it } = lab;
 
 describe('The extensions', { timeout: 120_000 }, () => {
     for (const name of [
+        'ai',
         'backup',
         'container',
         'cronjob',

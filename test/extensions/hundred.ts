@@ -18,6 +18,7 @@ const extensions = new URL('../../extensions', import.meta.url).pathname;
 /** A route of each that needs nothing but a root. */
 const routes: Readonly<Record<string, string>> = {
     backup: 'plans',
+    ai: 'presets',
     container: 'exceptions',
     cronjob: 'tasks',
     database: 'servers',
