@@ -1,6 +1,7 @@
 /** The hooks of the core that the plugin taps: each database is one item of a backup, and each registered server one of an export. */
 import { joi } from '@portico/sdk';
 
+import { accessOf, restoreAccess } from './dumps/database-access.ts';
 import { readFile } from './dumps/runner.ts';
 import { ServerEntity, type ServerRow } from './entities.ts';
 import { type NewServer, registeredServer } from './servers/input.ts';
@@ -8,6 +9,8 @@ import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 
 const item = 'servers';
+/** What the folder of an item of a backup holds. */
+const [dumpFile, accessFile] = ['database.dump', 'accounts.json'];
 
 /** A database to back up. */
 interface Item {
@@ -133,8 +136,12 @@ function registerBackup(ctx: Ctx, services: Services): void {
         );
         const items = [];
         for (const [index, { server, database, name }] of wanted.entries()) {
-            const path = `${index}.dump`;
-            const bytes = await dumps.writeTo(files, path, { server, database });
+            const path = String(index);
+            await files.createFolder(path, { mode: 0o700 });
+            const bytes = await dumps.writeTo(files, `${path}/${dumpFile}`, { server, database });
+            const accesses = await accessOf(await services.target(server.id), database);
+            await using handle = await files.open(`${path}/${accessFile}`, 'wx', 0o600);
+            await handle.writeFile(JSON.stringify(accesses));
             items.push({ name, title: `Database ${database} of ${server.name}`, path, bytes });
         }
         return items;
@@ -163,7 +170,8 @@ async function restoreItem(
         throw new TypeError(`There is no server for ${name}: register it under its former name first`);
     }
     const wanted = databaseIn(name, found.name) ?? '';
-    const { kind, admin } = await target(found.id);
+    const on = await target(found.id);
+    const { kind, admin } = on;
     const taken = new Set(
         (await admin.use(null, (session) => kind.databases.list(session))).map((each) => each.name)
     );
@@ -172,11 +180,17 @@ async function restoreItem(
     );
     const database = free.find((each) => !taken.has(each)) ?? wanted;
     const inner = path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
-    await using handle = await ctx.files(folder).open(inner, 'r');
+    const files = ctx.files(folder);
+    await using handle = await files.open(`${inner}/${dumpFile}`, 'r');
     await dumps.takeBack(found, database, readFile(handle, ctx.signal));
-    return database === wanted
+    if (database !== wanted) {
+        return `Restored as ${database}, without accounts, because ${wanted} is there`;
+    }
+    await using accesses = await files.open(`${inner}/${accessFile}`, 'r');
+    const lost = await restoreAccess(on, database, await accesses.readFile('utf8'));
+    return lost.length === 0
         ? `Restored as ${database}`
-        : `Restored as ${database}, because ${wanted} is there`;
+        : `Restored as ${database}; make these accounts again: ${lost.join(', ')}`;
 }
 
 /** The servers of an export, also those that do not answer now: they are stored as they were. */

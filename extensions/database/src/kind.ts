@@ -151,6 +151,10 @@ export interface AccountStatements {
     list(access: Access): Promise<readonly AccountInfo[]>;
     /** @throws CONFLICT 40900 */
     create(access: Access, account: AccountName, password: string): Promise<void>;
+    /** What the server keeps in place of the password, as `createVerified` takes it; null where it cannot be read. */
+    verifierOf(access: Access, account: AccountName): Promise<string | null>;
+    /** Makes an account with such a text, which may come from a backup. False, and nothing is made, for a text or a name that it does not take. */
+    createVerified(access: Access, account: AccountName, verifier: string): Promise<boolean>;
     setPassword(access: Access, account: AccountName, password: string): Promise<void>;
     /** Changes the password of the account that the sessions belong to, which needs no right. */
     setOwnPassword(access: Access, password: string): Promise<void>;

@@ -65,7 +65,7 @@ export const settings = joi.object({
     bootFile: joi
         .string()
         .max(200)
-        .pattern(/^\/etc\/nftables\.d\/[A-Za-z0-9][A-Za-z0-9._-]*\.nft$/)
+        .pattern(/^\/etc\/nftables\.d\/[A-Za-z0-9][A-Za-z0-9._-]*\.nft$/, '/etc/nftables.d/<name>.nft')
         .default('/etc/nftables.d/portico.nft')
         .label('Boot file')
         .description('Where the rules lie for the next boot, in /etc/nftables.d')

@@ -64,8 +64,11 @@ const echo = ({ name, timeoutMs = 2000 }) =>
         socket.write('x');
     });
 
+// The answer of a site is no envelope.
+const readEnvelope = (text) => (text.startsWith('{') ? JSON.parse(text) : {});
+
 // A request on a connection of its own, so that the rules see it.
-const http = ({ host, port, method, path, body, token, localAddress, timeoutMs = 5000 }) =>
+const http = ({ host, port, method, path, body, token, headers = {}, localAddress, timeoutMs = 5000 }) =>
     new Promise((resolve) => {
         const text = body === undefined ? undefined : JSON.stringify(body);
         const sent = request(
@@ -77,6 +80,7 @@ const http = ({ host, port, method, path, body, token, localAddress, timeoutMs =
                 agent: false,
                 ...(localAddress === undefined ? {} : { localAddress }),
                 headers: {
+                    ...headers,
                     ...(text === undefined
                         ? {}
                         : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
@@ -86,7 +90,9 @@ const http = ({ host, port, method, path, body, token, localAddress, timeoutMs =
             (response) => {
                 let all = '';
                 response.on('data', (chunk) => (all += chunk));
-                response.on('end', () => resolve({ status: response.statusCode, ...JSON.parse(all) }));
+                response.on('end', () =>
+                    resolve({ status: response.statusCode, text: all, ...readEnvelope(all) })
+                );
             }
         );
         // A limit of the request itself would only count from when it is connected.

@@ -20,6 +20,8 @@ export const noNamespaces =
 export interface HttpResult {
     readonly status: number;
     readonly code: number | string;
+    /** The body as it came. */
+    readonly text?: string;
     // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are looked into by the tests, field by field
     readonly data?: any;
 }

@@ -13,6 +13,8 @@ const privileges: Readonly<Record<Level, string>> = {
 };
 const systemNames = /^(root|mysql|mariadb\.sys|mysql\.(sys|session|infoschema)|debian-sys-maint|portico.*)$/;
 const usage = 'USAGE';
+/** A hash of the plugin `mysql_native_password`, which is what MariaDB makes of a password. */
+const nativeHash = /^\*[0-9A-F]{40}$/;
 
 /** The account that a path names: what stands behind the last `@` is where it comes from. */
 export function parseAccount(name: string): AccountName {
@@ -35,6 +37,20 @@ export const accounts: AccountStatements = {
             await session.run(
                 `create user ${quoteAccount(account)} identified by ${quotePassword(password)}`
             );
+        });
+    },
+    verifierOf: (access, account) => access.use(null, (session) => readVerifier(session, account)),
+    async createVerified(access, account, verifier) {
+        if (!nativeHash.test(verifier) || systemNames.test(account.username)) {
+            return false;
+        }
+        return access.use(null, async (session) => {
+            if (session.flavour === 'mariadb') {
+                await session.run(
+                    `create user ${quoteAccount(account)} identified via mysql_native_password using '${verifier}'`
+                );
+            }
+            return session.flavour === 'mariadb';
         });
     },
     setPassword: (access, account, password) =>
@@ -84,6 +100,19 @@ export async function revokeDatabase(session: Session, database: string): Promis
     for (const { grantee, grant } of rows.filter((row) => row.grant.database === database)) {
         await take(session, grantee, grant.database);
     }
+}
+
+async function readVerifier(session: Session, { username, host }: AccountName): Promise<string | null> {
+    if (session.flavour !== 'mariadb') {
+        return null;
+    }
+    const [row] = await session.all(
+        `select json_value(priv, '$.authentication_string') as verifier from mysql.global_priv
+         where user = ? and host = ? and json_value(priv, '$.plugin') = 'mysql_native_password'`,
+        [username, host]
+    );
+    const verifier = String(row?.['verifier']);
+    return nativeHash.test(verifier) ? verifier : null;
 }
 
 async function alter(access: Access, account: AccountName, what: string): Promise<void> {

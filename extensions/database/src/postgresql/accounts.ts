@@ -6,7 +6,7 @@ import { errors } from '@portico/sdk';
 import type { Access, AccountInfo, AccountName, AccountStatements, Grant, Level, Session } from '../kind.ts';
 import { ensureGroups, groupPattern, ownerOf } from './groups.ts';
 import { literal, quote } from './names.ts';
-import { verifierOf } from './password.ts';
+import { isVerifier, verifierOf } from './password.ts';
 
 const rights = 'nosuperuser nocreatedb nocreaterole noreplication nobypassrls';
 
@@ -21,8 +21,25 @@ export const accounts: AccountStatements = {
             if (await exists(session, username)) {
                 throw errors.conflict('username');
             }
-            await session.run(`create role ${quote(username)} login ${rights} password ${literal(verifier)}`);
+            await createRole(session, username, verifier);
         });
+    },
+    async verifierOf(access, { username }) {
+        // Only a superuser reads verifiers.
+        const rows = await access
+            .use(null, (session) =>
+                session.all('select rolpassword as verifier from pg_authid where rolname = $1', [username])
+            )
+            .catch(() => []);
+        const verifier = String(rows[0]?.['verifier']);
+        return isVerifier(verifier) ? verifier : null;
+    },
+    async createVerified(access, { username }, verifier) {
+        if (!isVerifier(verifier) || /^(pg_|portico_)/.test(username)) {
+            return false;
+        }
+        await access.use(null, (session) => createRole(session, username, verifier));
+        return true;
     },
     async setPassword(access, account, password) {
         await alter(access, account, `password ${literal(await verifierOf(password))}`);
@@ -55,6 +72,10 @@ export const accounts: AccountStatements = {
     drop,
     ensureLevel: give
 };
+
+async function createRole(session: Session, username: string, verifier: string): Promise<void> {
+    await session.run(`create role ${quote(username)} login ${rights} password ${literal(verifier)}`);
+}
 
 async function alter(access: Access, { username }: AccountName, what: string): Promise<void> {
     await access.use(

@@ -11,3 +11,8 @@ export async function verifierOf(password: string, salt: Buffer = randomBytes(16
     const stored = createHash('sha256').update(keyOf('Client Key')).digest('base64');
     return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${stored}:${keyOf('Server Key').toString('base64')}`;
 }
+
+/** Tells a verifier from a password, which the server would take in its place. */
+export function isVerifier(text: string): boolean {
+    return /^SCRAM-SHA-256\$\d{1,9}:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+$/.test(text);
+}

@@ -5,6 +5,7 @@ import { changed, type DirectiveValues } from '../config/directives.ts';
 import { checkPool, type Pool, poolSchema } from '../config/pool.ts';
 import type { SslMode, Template } from '../entities.ts';
 import type { Services } from '../services.ts';
+import type { SiteDatabase } from './database.ts';
 import type { Site } from './site.ts';
 
 /** A site in a document. */
@@ -21,6 +22,8 @@ export interface SiteDocument {
     readonly env: Readonly<Record<string, string>>;
     readonly values: DirectiveValues;
     readonly pool: Pool;
+    /** The database that was made beside it; how to reach it is in `env`. */
+    readonly database: SiteDatabase | null;
 }
 
 const documentSchema = joi
@@ -42,7 +45,15 @@ const documentSchema = joi
         extraPaths: joi.array().items(joi.string().max(500)).max(20).required(),
         env: joi.record(joi.string()).required(),
         values: joi.record(joi.string()).required(),
-        pool: poolSchema.required()
+        pool: poolSchema.required(),
+        database: joi
+            .object({
+                serverId: joi.number().integer().required(),
+                name: joi.string().max(63).required(),
+                account: joi.string().max(400).allow(null).required()
+            })
+            .allow(null)
+            .default(null)
     })
     .unknown(true);
 
@@ -51,9 +62,36 @@ export async function documentOf(
     { configurations }: Pick<Services, 'configurations'>,
     site: Site
 ): Promise<SiteDocument> {
-    const { name, domain, aliases, release, root, template, ssl, sslMode, extraPaths, values, pool } = site;
+    const {
+        name,
+        domain,
+        aliases,
+        release,
+        root,
+        template,
+        ssl,
+        sslMode,
+        extraPaths,
+        values,
+        pool,
+        database
+    } = site;
     const env = await configurations.environment(site);
-    return { name, domain, aliases, release, root, template, ssl, sslMode, extraPaths, env, values, pool };
+    return {
+        name,
+        domain,
+        aliases,
+        release,
+        root,
+        template,
+        ssl,
+        sslMode,
+        extraPaths,
+        env,
+        values,
+        pool,
+        database
+    };
 }
 
 /** Reads a site of a document, which another version may have written. @throws TypeError when it is none */
@@ -72,7 +110,7 @@ export async function restoreSite(
     signal: AbortSignal
 ): Promise<Site> {
     const { changes, creation, locks, store, switches } = services;
-    const { name, release, template, values, pool, ...input } = document;
+    const { name, release, template, values, pool, database, ...input } = document;
     checkPool(pool);
     const wanted = changed({}, values);
     const existing = (await store.all()).find((each) => each.name === name);
@@ -90,6 +128,7 @@ export async function restoreSite(
             () => undefined
         );
     }
+    now = await store.change(now.id, { database: database === null ? null : JSON.stringify(database) });
     now = await changes.setPool(now, pool);
     const removed = Object.fromEntries(Object.keys(now.values).map((directive) => [directive, null]));
     return await changes.setDirectives(now, { ...removed, ...wanted });

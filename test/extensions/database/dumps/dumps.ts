@@ -1,6 +1,6 @@
 /** Dumps, restores, files of rows, backups and the contract, with real servers and the real programs. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -297,13 +297,13 @@ for (const { kind, lacks, start } of kinds) {
             const collected = await panel.host.hooks.run('backup.collect', { folder, only: [name] });
             const items = resultOf(collected) as { name: string; title: string; path: string }[];
             expect(items.map((each) => each.name)).to.equal([name]);
-            expect(statSync(items[0]?.path ?? '').size).to.be.above(100);
+            expect(statSync(join(items[0]?.path ?? '', 'database.dump')).size).to.be.above(100);
             const back = await panel.host.hooks.run('backup.restore', { folder, version: '1.0.0', items });
             const [outcome] = resultOf(back) as { ok: boolean; message: string }[];
             const restored = `${odd}_restored1`;
             expect(outcome).to.include({
                 ok: true,
-                message: `Restored as ${restored}, because ${odd} is there`
+                message: `Restored as ${restored}, without accounts, because ${odd} is there`
             });
             const rows = 'select id, text, raw from notes order by id';
             expect(await instance.sql(rows, restored)).to.equal(await instance.sql(rows, odd));
@@ -317,6 +317,59 @@ for (const { kind, lacks, start } of kinds) {
             expect(panel.host.hooks.failures).to.equal([]);
             rmSync(folder, { recursive: true });
         });
+
+        run(
+            'come back from a backup with the accounts that may use them, and with their passwords',
+            async () => {
+                const folder = mkdtempSync(join(tmpdir(), 'portico-lent-'));
+                await panel.ask('POST', `${server}/databases`, { name: 'shop' });
+                const login = async (username: string) => {
+                    const grants = [{ database: 'shop', level: 'write' }];
+                    const made = await panel.ask('POST', `${server}/users`, { username, grants });
+                    expect(made.code, made.text).to.equal(0);
+                    return {
+                        name: made.data.user as string,
+                        username,
+                        password: made.data.password as string
+                    };
+                };
+                const [stays, goes] = [await login('stays'), await login('goes')];
+                const only = [`${kind} ${instance.port}:shop`];
+                const collected = await panel.host.hooks.run('backup.collect', { folder, only });
+                const items = resultOf(collected) as { name: string; title: string; path: string }[];
+                expect((await panel.ask('DELETE', `${server}/databases/shop?confirm=shop`)).code).to.equal(0);
+                const gone = encodeURIComponent(goes.name);
+                expect((await panel.ask('DELETE', `${server}/users/${gone}`)).code).to.equal(0);
+                const bring = async () => {
+                    const back = await panel.host.hooks.run('backup.restore', {
+                        folder,
+                        version: '1.0.0',
+                        items
+                    });
+                    return (resultOf(back) as { ok: boolean; message: string }[])[0];
+                };
+                expect(await bring()).to.include({ ok: true, message: 'Restored as shop' });
+                for (const { username, password } of [stays, goes]) {
+                    expect(await instance.sql('select 1 as one', 'shop', { username, password })).to.equal([
+                        { one: 1 }
+                    ]);
+                }
+                // What a backup says of accounts is no way to the account of the server, to another password or into a statement.
+                const own = { username: instance.username, host: isMysql ? '%' : null };
+                const strange = { username: `x'; drop`, host: isMysql ? '%' : null };
+                const accounts = [
+                    { ...own, level: 'read', verifier: null },
+                    { ...strange, level: 'owner', verifier: `*${'0'.repeat(39)}'` }
+                ];
+                writeFileSync(join(items[0]?.path ?? '', 'accounts.json'), JSON.stringify(accounts));
+                await panel.ask('DELETE', `${server}/databases/shop?confirm=shop`);
+                expect((await bring())?.message).to.match(
+                    /^Restored as shop; make these accounts again: .*x'; drop/
+                );
+                expect((await panel.ask('DELETE', `${server}/databases/shop?confirm=shop`)).code).to.equal(0);
+                rmSync(folder, { recursive: true });
+            }
+        );
 
         run('the server goes into an export with its password, and comes back', async () => {
             const [document] = resultOf(
