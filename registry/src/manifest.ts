@@ -134,7 +134,9 @@ export const manifestSchema = joi.object({
                             .string()
                             .valid('nav', 'tab', 'dashboard', 'host')
                             .description('Where it is shown; default: in the navigation'),
-                        uses: texts.description('Routes of others that the page calls, by id')
+                        uses: texts.description(
+                            'Routes of others that the page calls, by id; each is in `capabilities.api` too, which an admin grants'
+                        )
                     })
                 )
                 .max(50)
@@ -247,6 +249,13 @@ export function readManifest(
     if (wrong !== undefined) {
         return fault('MANIFEST_INVALID', `portico names ${JSON.stringify(wrong)}, which cannot stand there`);
     }
+    const unasked = unaskedUse(value);
+    if (unasked !== undefined) {
+        return fault(
+            'MANIFEST_INVALID',
+            `portico.contributes.pages uses ${unasked}, which is not in portico.capabilities.api: an admin has to grant it`
+        );
+    }
     const node = isObject(engines) && typeof engines['node'] === 'string' ? engines['node'] : null;
     return {
         plugin: {
@@ -261,6 +270,14 @@ export function readManifest(
             node
         }
     };
+}
+
+/** A route that a page wants to call, and that the manifest does not ask an admin for. */
+function unaskedUse({ capabilities, contributes }: Manifest): string | undefined {
+    const asked = new Set([...(capabilities?.api?.read ?? []), ...(capabilities?.api?.write ?? [])]);
+    return (contributes?.pages ?? [])
+        .flatMap(({ uses = [] }) => uses)
+        .find((id) => !asked.has(id) && !asked.has('*'));
 }
 
 function fault(code: ManifestFault['code'], message: string): { readonly fault: ManifestFault } {

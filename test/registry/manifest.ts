@@ -75,6 +75,19 @@ describe('readManifest', () => {
             'NAME_RESERVED',
             'The name hosts belongs to the core'
         ]);
+        const pages = [
+            { id: 'main', title: 'Main', access: 'read', entry: 'assets/main.js', uses: ['hosts.list'] }
+        ];
+        expect(
+            faultOf(({ portico }) => Object.assign(portico, { capabilities: {}, contributes: { pages } }))
+        ).to.equal([
+            'MANIFEST_INVALID',
+            'portico.contributes.pages uses hosts.list, which is not in portico.capabilities.api: an admin has to grant it'
+        ]);
+        const capabilities = { api: { read: ['hosts.list'] } };
+        expect(
+            faultOf(({ portico }) => Object.assign(portico, { capabilities, contributes: { pages } }))[0]
+        ).to.equal('accepted');
         for (const title of ['Hello \u202e olleH', 'Hello\nroot', 'Hello \u001b[31m', '\u2066Hello']) {
             expect([
                 faultOf(({ portico }) => Object.assign(portico, { title }))[0],

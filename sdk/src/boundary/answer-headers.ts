@@ -40,42 +40,53 @@ export function allowedHeaders(headers: Readonly<Record<string, unknown>>): Reco
     );
 }
 
-/** What a page of a plugin may load: files of the plugin's own package. It reaches no other address, so it cannot send away what it is shown. */
-const framePolicy = [
-    'sandbox allow-scripts',
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'none'",
-    "form-action 'none'",
-    "base-uri 'none'",
-    "frame-ancestors 'self'"
-].join('; ');
+/**
+ * What a page of a plugin may load: files of the plugin's own package, and the scripts that the host writes into its document. It reaches
+ * no other address, so it cannot send away what it is shown.
+ */
+const framePolicy = (scripts: readonly string[]): string =>
+    [
+        'sandbox allow-scripts',
+        "default-src 'none'",
+        ["script-src 'self'", ...scripts.map((hash) => `'${hash}'`)].join(' '),
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "font-src 'self'",
+        "connect-src 'none'",
+        "form-action 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'self'"
+    ].join('; ');
+
+/** What of a plugin's paths is more than an answer to the API. */
+export interface PublicPaths {
+    /** Paths of documents that are shown in frames, each with the hashes of its inline scripts, such as `sha256-…`. */
+    readonly pages: ReadonlyMap<string, readonly string[]>;
+    /** Beginnings of paths whose files every frame may load: static files of the package. They are public. */
+    readonly files: readonly string[];
+}
 
 /**
  * Headers of every answer below a plugin's path. They give a plugin's page no origin, so the page cannot act as the user who opens it.
  * A page without an origin may read the files of the package only when these say so.
- *
- * @param assets - the path that the static files of the package are below; they are public
  */
 export function sandboxHeaders(
-    entries: ReadonlySet<string>,
-    path: string,
-    assets: string
+    { pages, files }: PublicPaths,
+    path: string
 ): Readonly<Record<string, string>> {
-    const shared = path.startsWith(assets) ? { 'access-control-allow-origin': '*' } : {};
-    return entries.has(path)
+    const scripts = pages.get(path);
+    const isShared = files.some((beginning) => path.startsWith(beginning));
+    const shared = isShared ? { 'access-control-allow-origin': '*' } : {};
+    return scripts === undefined
         ? {
-              'content-security-policy': framePolicy,
-              'cross-origin-resource-policy': 'cross-origin',
-              'referrer-policy': 'no-referrer',
+              'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+              ...(isShared ? { 'cross-origin-resource-policy': 'cross-origin' } : {}),
               ...shared
           }
         : {
-              'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
-              ...(path.startsWith(assets) ? { 'cross-origin-resource-policy': 'cross-origin' } : {}),
+              'content-security-policy': framePolicy(scripts),
+              'cross-origin-resource-policy': 'cross-origin',
+              'referrer-policy': 'no-referrer',
               ...shared
           };
 }

@@ -57,6 +57,7 @@ describe('/api/plugins', { timeout: limitMs }, () => {
             manifest: {
                 permissions: { turn: { title: 'Turn the key', roles: ['operator'] } },
                 icon: 'key',
+                capabilities: { api: { read: ['hosts.list'] } },
                 contributes: {
                     group: 'Safety',
                     locales: { zh: 'assets/zh.json' },
@@ -145,11 +146,22 @@ describe('/api/plugins', { timeout: limitMs }, () => {
             'x-summary': 'Says keyed',
             'x-kind': 'nav',
             'x-parent': 'Safety',
-            'x-icon': 'key'
+            'x-icon': 'key',
+            'x-pages': [
+                {
+                    id: 'ring',
+                    title: 'Ring',
+                    access: 'keyed:turn',
+                    place: 'nav',
+                    uses: ['hosts.list'],
+                    path: '/api/plugins/keyed/pages/ring'
+                }
+            ]
         });
         expect(document.tags.map(({ name }) => name)).to.include(['hosts', 'users', 'keyed']);
         expect(Object.keys(document.paths)).to.equal([
             '/api/plugins/keyed/length',
+            '/api/plugins/keyed/pages/sdk/{file}',
             '/api/plugins/keyed/pages/ring'
         ]);
         expect((await get('/api/openapi.json?tag=none')).code).to.equal(40400);
@@ -187,7 +199,11 @@ describe('/api/plugins', { timeout: limitMs }, () => {
             '1.0.0',
             '^1.0.0',
             {},
-            { asked: {}, granted: {}, missing: null }
+            {
+                asked: { api: { read: ['hosts.list'] } },
+                granted: { api: { read: ['hosts.list'] } },
+                missing: null
+            }
         ]);
         expect(permissions.find((permission: { name: string }) => permission.name === 'keyed:turn')).to.equal(
             { name: 'keyed:turn', title: 'Turn the key', roles: ['operator', 'admin'] }

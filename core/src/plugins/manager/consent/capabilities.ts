@@ -81,10 +81,15 @@ export function beyond(asked: Capabilities, ...covers: readonly Capabilities[]):
     return Object.keys(rest).length === 0 ? null : rest;
 }
 
-/** Whether a change of grants needs a new `setup`, because `setup` checks taps, public routes and pages against them. */
+/** Whether a change of grants needs a new `setup`, because `setup` checks taps, public routes and pages against them, and the document says what pages in frames may call. */
 export function bindsSetup(before: Capabilities, after: Capabilities): boolean {
-    const part = ({ taps = [], public: reasons = [], pages }: Capabilities): string =>
-        JSON.stringify([[...taps].sort(), [...reasons].sort(), pages === true]);
+    const part = ({ taps = [], public: reasons = [], pages, api = {} }: Capabilities): string =>
+        JSON.stringify([
+            [...taps].sort(),
+            [...reasons].sort(),
+            pages === true,
+            [...(api.read ?? []), ...(api.write ?? [])].sort()
+        ]);
     return part(before) !== part(after);
 }
 

@@ -363,7 +363,12 @@ export class PluginGeneration implements Generation {
             isPublic: (reason) => this.#grants.has('public', reason),
             takeTicket: async (ticket, permission) => this.#tickets.take(ticket, permission)
         });
-        return createPluginServer(this.#options.plugin, [...routes, ...assets], ports.http);
+        return createPluginServer(
+            this.#options.plugin,
+            [...routes, ...assets],
+            ports.http,
+            this.#options.grants()
+        );
     }
 
     /** Writes of `onStart` come before the first request, so they do not count as accepted changes. */

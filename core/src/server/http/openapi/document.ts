@@ -17,6 +17,8 @@ export interface AboutServer {
     readonly icon?: string;
     /** Heading that it stands under. */
     readonly group?: string;
+    /** Pages that it brings. */
+    readonly pages?: readonly AboutPage[];
 }
 
 /** What the document is made of. */
@@ -48,6 +50,22 @@ export interface Tag {
     readonly 'x-kind'?: 'nav';
     readonly 'x-parent'?: string;
     readonly 'x-icon'?: string;
+    readonly 'x-pages'?: readonly AboutPage[];
+}
+
+/** A page that a plugin brings; shown in a frame. */
+export interface AboutPage {
+    readonly id: string;
+    readonly title: string;
+    readonly icon?: string;
+    /** The permission that it needs, with the plugin's name. */
+    readonly access: string;
+    readonly place: 'nav' | 'tab' | 'dashboard' | 'host';
+    /** Operations of others that it calls. */
+    // eslint-disable-next-line portico/glossary -- the manifest's word
+    readonly uses: readonly string[];
+    /** Path of its document. */
+    readonly path: string;
 }
 
 /** A document as it is sent, with the entity tag of its content. */
@@ -251,13 +269,14 @@ function describeTag(name: string, servers: readonly DescribedServer[]): Omit<Ta
     if (plugin === undefined) {
         return { description: `Routes of the core below /api/${name}` };
     }
-    const { title, icon, group } = plugin.about ?? { title: name };
+    const { title, icon, group, pages } = plugin.about ?? { title: name };
     return {
         description: `Routes of the plugin ${name}`,
         'x-summary': title,
         'x-kind': 'nav',
         ...(group === undefined ? {} : { 'x-parent': group }),
-        ...(icon === undefined ? {} : { 'x-icon': icon })
+        ...(icon === undefined ? {} : { 'x-icon': icon }),
+        ...(pages === undefined ? {} : { 'x-pages': pages })
     };
 }
 

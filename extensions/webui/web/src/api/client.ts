@@ -12,6 +12,9 @@ export interface CallOptions {
     readonly signal?: AbortSignal | undefined;
     /** False for calls that need no token. */
     readonly isPublic?: boolean;
+    /** Sent as they are, in the place of `body`. */
+    readonly bytes?: Blob | undefined;
+    readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An answer that is no failure. */
@@ -37,8 +40,15 @@ export async function call<T = unknown>(
     path: string,
     options: CallOptions = {}
 ): Promise<Answer<T>> {
+    const response = await exchange(method, path, options);
+    const { data } = (await response.json()) as { data: T };
+    return { status: response.status, data, headers: response.headers };
+}
+
+/** Calls the API and returns the response as it is. @throws ApiFailure as `call` does */
+export async function exchange(method: string, path: string, options: CallOptions = {}): Promise<Response> {
     const key = method === 'POST' ? randomId() : null;
-    const attempt = async (): Promise<Answer<T>> => read<T>(await send(method, path, options, key));
+    const attempt = async (): Promise<Response> => accepted(await send(method, path, options, key));
     try {
         return await attempt();
     } catch (error) {
@@ -55,14 +65,21 @@ export async function call<T = unknown>(
     }
 }
 
+/** The access token for libraries that send requests by themselves. It is renewed first where it is missing. */
+export async function freshToken(): Promise<string> {
+    if (accessToken() === null) {
+        await refresh();
+    }
+    return accessToken() ?? '';
+}
+
 /** Opens a stream or a file. The caller reads the body. @throws ApiFailure */
 export async function open(
     path: string,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal
 ): Promise<Response> {
-    const response = await send('GET', path, { signal }, null, headers);
-    return response.ok ? response : Promise.reject(await failureOf(response));
+    return accepted(await send('GET', path, { signal, headers }, null));
 }
 
 /** Reads a JSON document that comes without an envelope. @throws ApiFailure */
@@ -81,9 +98,8 @@ export function address(path: string, query: CallOptions['query'] = {}): string 
 async function send(
     method: string,
     path: string,
-    { query, body, version, signal, isPublic = false }: CallOptions,
-    key: string | null,
-    more: Readonly<Record<string, string>> = {}
+    { query, body, bytes, headers = {}, version, signal, isPublic = false }: CallOptions,
+    key: string | null
 ): Promise<Response> {
     if (!isPublic && accessToken() === null) {
         await refresh();
@@ -92,13 +108,15 @@ async function send(
         fetch(address(path, query), {
             method,
             headers: {
-                ...more,
+                ...(bytes === undefined ? {} : { 'content-type': bytes.type || 'application/octet-stream' }),
+                ...headers,
                 ...(isPublic ? {} : { authorization: `Bearer ${accessToken()}` }),
                 ...(body === undefined ? {} : { 'content-type': 'application/json' }),
                 ...(key === null ? {} : { 'idempotency-key': key }),
                 ...(version === undefined ? {} : { 'if-match': `"${version}"` })
             },
             ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+            ...(bytes === undefined ? {} : { body: bytes }),
             ...(signal === undefined ? {} : { signal })
         }).catch((error: unknown) => {
             throw signal?.aborted === true ? error : unreachable();
@@ -115,12 +133,8 @@ async function send(
     return response;
 }
 
-async function read<T>(response: Response): Promise<Answer<T>> {
-    if (!response.ok) {
-        throw await failureOf(response);
-    }
-    const { data } = (await response.json()) as { data: T };
-    return { status: response.status, data, headers: response.headers };
+async function accepted(response: Response): Promise<Response> {
+    return response.ok ? response : Promise.reject(await failureOf(response));
 }
 
 async function failureOf(response: Response): Promise<ApiFailure> {
@@ -161,5 +175,5 @@ async function renewTokens(): Promise<void> {
             null
         );
     }
-    renew((await read<TokenPair>(response)).data);
+    renew(((await (await accepted(response)).json()) as { data: TokenPair }).data);
 }

@@ -4,20 +4,29 @@ import { useQuery } from '@tanstack/preact-query';
 import type { Document } from '../schema/document.ts';
 import { readDocument } from './client.ts';
 import type { ApiFailure } from './failure.ts';
+import { queries } from './queries.ts';
 
 /** Reads the part of a tag; all of it without a tag. */
 export function useDocument(
     tag: string | null,
     isWanted = true
 ): { data: Document | undefined; error: ApiFailure | null } {
-    const path = `/api/openapi.json${tag === null ? '' : `?tag=${encodeURIComponent(tag)}`}`;
-    const { data, error } = useQuery<Document, ApiFailure>({
-        queryKey: ['document', path],
-        queryFn: ({ signal }) => readDocument<Document>(path, signal),
-        staleTime: 60_000,
-        enabled: isWanted
-    });
+    const { data, error } = useQuery<Document, ApiFailure>({ ...part(tag), enabled: isWanted });
     return { data, error };
+}
+
+/** Reads the part of a tag through the cache; all of it without a tag. @throws ApiFailure, such as 40400 for a tag that is none */
+export function fetchDocument(tag: string | null): Promise<Document> {
+    return queries.fetchQuery(part(tag));
+}
+
+function part(tag: string | null) {
+    const path = `/api/openapi.json${tag === null ? '' : `?tag=${encodeURIComponent(tag)}`}`;
+    return {
+        queryKey: ['document', path],
+        queryFn: ({ signal }: { signal: AbortSignal }) => readDocument<Document>(path, signal),
+        staleTime: 60_000
+    };
 }
 
 /** The path of a list by the id of its operation; null while it is not known. */

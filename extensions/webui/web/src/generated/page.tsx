@@ -4,6 +4,7 @@ import { Link, useSearchParams } from 'wouter-preact';
 import { useDocument } from '../api/document.ts';
 import { useMay } from '../api/queries.ts';
 import { Page, Waiting } from '../kit/page.tsx';
+import type { Tag } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
 import { Action, Download } from './action.tsx';
@@ -13,7 +14,14 @@ import { type Collection as CollectionModel, type Model, modelOf } from './model
 import { operationsOf } from './operations.ts';
 
 /** Shows a tag. The query says which list (`list`), and which item of it (`id`). */
-export default function GeneratedPage({ tag }: { readonly tag: string }) {
+export default function GeneratedPage({
+    tag,
+    notice
+}: {
+    readonly tag: string;
+    /** Why it is shown in the place of another page. */
+    readonly notice?: string;
+}) {
     const { data, error } = useDocument(tag);
     const may = useMay();
     const [search] = useSearchParams();
@@ -34,19 +42,23 @@ export default function GeneratedPage({ tag }: { readonly tag: string }) {
             <ItemPage key={id} collection={chosen} item={chosen.item} id={id} back={hrefOf(tag, chosen)} />
         );
     }
-    return <Overview tag={tag} title={title} model={model} chosen={chosen} />;
+    return <Overview tag={tag} title={title} model={model} chosen={chosen} info={info} notice={notice} />;
 }
 
 function Overview({
     tag,
     title,
     model,
-    chosen
+    chosen,
+    info,
+    notice
 }: {
     readonly tag: string;
     readonly title: string;
     readonly model: Model;
     readonly chosen: CollectionModel | undefined;
+    readonly info: Tag | undefined;
+    readonly notice: string | undefined;
 }) {
     const shown = chosen ?? model.collections[0];
     const isFirst = shown === model.collections[0];
@@ -64,19 +76,12 @@ function Overview({
                 </>
             }
         >
-            {model.collections.length < 2 ? null : (
-                <nav class="tabs" aria-label={title}>
-                    {model.collections.map((each) => (
-                        <Link
-                            key={each.list.id}
-                            href={hrefOf(tag, each)}
-                            aria-current={each === shown ? 'page' : undefined}
-                        >
-                            {each.list.title}
-                        </Link>
-                    ))}
-                </nav>
+            {notice === undefined ? null : (
+                <p class="notice" role="status">
+                    {notice}
+                </p>
             )}
+            <Tabs tag={tag} title={title} model={model} shown={shown} info={info} />
             {shown === undefined ? null : (
                 <Collection
                     key={shown.list.id}
@@ -109,3 +114,44 @@ function Overview({
 
 const hrefOf = (tag: string, { list }: CollectionModel): string =>
     `/p/${tag}?list=${encodeURIComponent(list.id)}`;
+
+/** The lists of the tag, and the pages that its plugin brings. */
+function Tabs({
+    tag,
+    title,
+    model,
+    shown,
+    info
+}: {
+    readonly tag: string;
+    readonly title: string;
+    readonly model: Model;
+    readonly shown: CollectionModel | undefined;
+    readonly info: Tag | undefined;
+}) {
+    const may = useMay();
+    const pages = (info?.['x-pages'] ?? []).filter(
+        ({ place, access }) => ['nav', 'tab'].includes(place) && may(access)
+    );
+    if (model.collections.length + pages.length < 2) {
+        return null;
+    }
+    return (
+        <nav class="tabs" aria-label={title}>
+            {model.collections.map((each) => (
+                <Link
+                    key={each.list.id}
+                    href={hrefOf(tag, each)}
+                    aria-current={each === shown ? 'page' : undefined}
+                >
+                    {each.list.title}
+                </Link>
+            ))}
+            {pages.map(({ id, title: text }) => (
+                <Link key={id} href={`/p/${tag}/${id}`}>
+                    {t(text)}
+                </Link>
+            ))}
+        </nav>
+    );
+}

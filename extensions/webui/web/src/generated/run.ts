@@ -1,5 +1,5 @@
 /** Calls of generated pages: paths with their parameters, and what the user is told after an answer. */
-import { type Answer, call } from '../api/client.ts';
+import { address, type Answer, call, type CallOptions } from '../api/client.ts';
 import { invalidate } from '../api/queries.ts';
 import { confirm } from '../kit/questions.tsx';
 import { toast, toastFailure } from '../kit/toast.tsx';
@@ -26,25 +26,30 @@ export async function run(
         ...options,
         ...(needsBody ? { body: {} } : {})
     });
-    if (isTask(answer)) {
-        showTask(answer.data.id);
-    } else {
+    if (!showIfTask(answer)) {
         toast(t('Done: {what}', { what: operation.title }));
     }
     await invalidate(operation.path.split('/{')[0]?.split('/').slice(0, 4).join('/') ?? '/api');
     return answer;
 }
 
-/** Downloads by a link of the browser: a ticket stands for the token in it. */
-export async function download(operation: Operation, params: Params): Promise<void> {
+/** Downloads by a link of the browser: a ticket stands for the token in it. @throws ApiFailure */
+export async function save(
+    operation: Operation,
+    params: Params,
+    query: CallOptions['query'] = {}
+): Promise<void> {
     const path = pathOf(operation, params);
-    try {
-        const { data } = await call<{ ticket: string }>('POST', '/api/auth/tickets', { body: { path } });
-        location.assign(`${path}?ticket=${encodeURIComponent(data.ticket)}`);
-    } catch (error) {
-        toastFailure(error);
-    }
+    const { data } = await call<{ ticket: string }>('POST', '/api/auth/tickets', { body: { path } });
+    const link = document.createElement('a');
+    link.href = address(path, { ...query, ticket: data.ticket });
+    link.download = '';
+    link.click();
 }
+
+/** Downloads, and shows the failure. */
+export const download = (operation: Operation, params: Params): Promise<void> =>
+    save(operation, params).catch(toastFailure);
 
 /** Calls an operation that needs no form, after the question that its effect asks for. Failures are shown. */
 export async function press(operation: Operation, params: Params, version?: number): Promise<void> {
@@ -55,8 +60,17 @@ export async function press(operation: Operation, params: Params, version?: numb
     }
 }
 
+/** Shows the task that an answer is, if it is one. @returns whether it is */
+export function showIfTask(answer: Pick<Answer<unknown>, 'status' | 'data'>): boolean {
+    const isIt = isTask(answer);
+    if (isIt) {
+        showTask(answer.data.id);
+    }
+    return isIt;
+}
+
 /** Whether the work has begun and a task tells how it goes. Some routes answer 202 with an object of their own, such as a run. */
-function isTask(answer: Answer<unknown>): answer is Answer<{ readonly id: number }> {
+function isTask(answer: Pick<Answer<unknown>, 'status' | 'data'>): answer is Answer<{ readonly id: number }> {
     const { status, data } = answer;
     return (
         status === 202 && typeof data === 'object' && data !== null && 'kind' in data && 'progress' in data

@@ -16,6 +16,9 @@ let lastId = 0;
 /** Tells that something is done. */
 export const toast = (text: string): void => add('good', text, null);
 
+/** Tells that something went wrong, in words of the caller. */
+export const toastBad = (text: string): void => add('bad', text, null);
+
 /** Tells a failure: what the panel says, and the id of the request. */
 export function toastFailure(error: unknown): void {
     const requestId = error instanceof ApiFailure ? error.requestId : null;

@@ -16,6 +16,22 @@ export interface Tag {
     readonly 'x-kind'?: string;
     readonly 'x-parent'?: string;
     readonly 'x-icon'?: string;
+    readonly 'x-pages'?: readonly BroughtPage[];
+}
+
+/** A page that a plugin brings; it is shown in a frame. */
+export interface BroughtPage {
+    readonly id: string;
+    readonly title: string;
+    readonly icon?: string;
+    /** The permission that it needs. */
+    readonly access: string;
+    readonly place: 'nav' | 'tab' | 'dashboard' | 'host';
+    /** Operations of others that it may call. */
+    // eslint-disable-next-line portico/glossary -- the manifest's word
+    readonly uses: readonly string[];
+    /** Path of its document. */
+    readonly path: string;
 }
 
 /** An operation as the document has it. */

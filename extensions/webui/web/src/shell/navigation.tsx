@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter-preact';
 import { useDocument } from '../api/document.ts';
 import { logOut } from '../api/login.ts';
 import { useMay, useMe } from '../api/queries.ts';
+import { pagesAt } from '../frames/brought.ts';
 import { Button } from '../kit/button.tsx';
 import { LanguageButton } from '../kit/language.tsx';
 import type { Tag } from '../schema/document.ts';
@@ -51,7 +52,9 @@ export function Navigation() {
                 <Places
                     key={group}
                     title={group === '' ? t('Extensions') : t(group)}
-                    places={tags.filter((tag) => may(`${tag.name}:read`)).map(placeOf)}
+                    places={tags
+                        .filter((tag) => may(`${tag.name}:read`))
+                        .flatMap((tag) => placesOf(tag, may))}
                 />
             ))}
             <Places title={t('System')} places={permitted(system())} />
@@ -87,7 +90,10 @@ function Places({ title, places }: { readonly title?: string; readonly places: r
     );
 }
 
-const placeOf = (tag: Tag): Place => ({
-    href: `/p/${tag.name}`,
-    title: t(tag['x-summary'] ?? inWords(tag.name))
-});
+/** The pages that a plugin brings for the navigation; without any, the one that is generated for it. */
+function placesOf(tag: Tag, may: (permission: string) => boolean): readonly Place[] {
+    const pages = pagesAt([tag], 'nav', may);
+    return pages.length === 0
+        ? [{ href: `/p/${tag.name}`, title: t(tag['x-summary'] ?? inWords(tag.name)) }]
+        : pages.map(({ page }) => ({ href: `/p/${tag.name}/${page.id}`, title: t(page.title) }));
+}

@@ -22,6 +22,7 @@ const Plugin = lazy(() => import('../pages/plugins/plugin.tsx'));
 const Settings = lazy(() => import('../pages/settings/settings.tsx'));
 const Account = lazy(() => import('../pages/account/account.tsx'));
 const Authorize = lazy(() => import('../pages/oauth/authorize.tsx'));
+const BroughtPage = lazy(() => import('../pages/frame/frame.tsx'));
 const Generated = lazy(() => import('../generated/page.tsx'));
 
 /** The screens of a user who is logged in. */
@@ -66,6 +67,11 @@ function Frame() {
                     <Route path="/settings" component={Settings} />
                     <Route path="/account" component={Account} />
                     <Route path="/oauth/authorize" component={Authorize} />
+                    <Route path="/p/:plugin/:id">
+                        {({ plugin, id }: { plugin: string; id: string }) => (
+                            <BroughtPage key={`${plugin} ${id}`} plugin={plugin} id={id} />
+                        )}
+                    </Route>
                     <Route path="/p/:tag">
                         {({ tag }: { tag: string }) => <Generated key={tag} tag={tag} />}
                     </Route>

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -639,12 +640,12 @@ describe('the journal of plugins', () => {
             }
         });
         const page = await rig.ask(null, 'GET', '/api/plugins/probe/assets/page.html');
-        const policy =
-            "sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
+        const policyOf = (scripts: string): string =>
+            `sandbox allow-scripts; default-src 'none'; script-src 'self'${scripts}; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'`;
         expect([page.status, page.text, page.headers.get('content-security-policy')]).to.equal([
             200,
             '<p>hello</p>',
-            policy
+            policyOf('')
         ]);
         const script = await rig.ask(null, 'GET', '/api/plugins/probe/assets/page.js');
         expect(
@@ -661,12 +662,31 @@ describe('the journal of plugins', () => {
             "sandbox; default-src 'none'; frame-ancestors 'none'"
         ]);
         const made = await rig.ask(null, 'GET', '/api/plugins/probe/pages/made?lang=zh');
-        expect([made.status, made.headers.get('content-security-policy')]).to.equal([200, policy]);
+        const map = /<script type="importmap">(.*?)<\/script>/.exec(made.text)?.[1] ?? '';
+        const hash = createHash('sha256').update(map).digest('base64');
+        expect([made.status, made.headers.get('content-security-policy')]).to.equal([
+            200,
+            policyOf(` 'sha256-${hash}'`)
+        ]);
+        expect(JSON.parse(map)).to.equal({ imports: { '@portico/sdk/page': './sdk/page.js' } });
         expect(made.text).to.contain([
             '<html lang="zh">',
             '<title>Q&#38;A &#60;b&#62;</title>',
+            '<link rel="stylesheet" href="sdk/page.css" crossorigin>',
             '<script type="module" src="/api/plugins/probe/assets/page.js" crossorigin></script>'
         ]);
+        const sdk = await rig.ask(null, 'GET', '/api/plugins/probe/pages/sdk/page.js');
+        expect([sdk.headers.get('content-type'), sdk.headers.get('access-control-allow-origin')]).to.equal([
+            'text/javascript; charset=utf-8',
+            '*'
+        ]);
+        expect(sdk.text).to.contain('export async function connect').and.not.contain('interface ');
+        const style = await rig.ask(null, 'GET', '/api/plugins/probe/pages/sdk/page.css');
+        expect([style.headers.get('content-type'), style.text.includes('--portico-accent:')]).to.equal([
+            'text/css; charset=utf-8',
+            true
+        ]);
+        expect((await rig.ask(null, 'GET', '/api/plugins/probe/pages/sdk/none.js')).status).to.equal(404);
         expect((await rig.ask(null, 'GET', '/api/plugins/probe/pages/made?lang=%22%3E')).status).to.equal(
             400
         );

@@ -2,6 +2,7 @@
 import { Link } from 'wouter-preact';
 
 import { useMay, useMe, useRead } from '../../api/queries.ts';
+import { DashboardPages } from '../../frames/places.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { Badge, Value } from '../../kit/value.tsx';
 import { fullTime, relativeTime } from '../../words/format.ts';
@@ -51,6 +52,7 @@ export default function Dashboard() {
                 {may('hosts:read') ? <HostsCard /> : null}
                 {may('certificates:read') ? <CertificatesCard /> : null}
                 {may('plugins:read') ? <PluginsCard /> : null}
+                <DashboardPages />
             </div>
             {may('audit:read') ? <LastEntries /> : null}
         </Page>

@@ -1,0 +1,287 @@
+/** Pages that plugins bring, in a real browser: what a frame reaches by the bridge, and what it does not reach. */
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import type { Browser, FrameLocator, Page } from 'playwright-core';
+
+import { type Faults, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
+import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { createPluginFolder, type PluginFolder } from '../../support/plugins/folder.ts';
+import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+const limitMs = 120_000;
+
+const webui = fileURLToPath(new URL('../../../extensions/webui', import.meta.url));
+
+const manifest = {
+    title: 'Probe',
+    permissions: { write: 'Change' },
+    capabilities: { api: { read: ['hosts.list'] }, public: [] },
+    contributes: {
+        pages: [
+            {
+                id: 'main',
+                title: 'Probe page',
+                access: 'read',
+                entry: 'assets/page.js',
+                uses: ['hosts.list']
+            },
+            { id: 'silent', title: 'Silent page', access: 'read', entry: 'assets/silent.js', place: 'tab' },
+            { id: 'card', title: 'Probe card', access: 'read', entry: 'assets/card.js', place: 'dashboard' }
+        ]
+    }
+};
+const code = `
+import { definePlugin, joi } from '@portico/sdk';
+
+const state = { calls: 0, most: 0, running: 0, removed: 0, kept: '' };
+export default definePlugin({
+    setup(ctx) {
+        ctx.assets({ folder: 'assets' });
+        const route = (method, path, id, access, more) =>
+            ctx.route({ method, path, id, access, summary: id, returns: joi.any(), ...more });
+        route('GET', '/state', 'state', 'read', { handler: () => state });
+        route('GET', '/slow/{n}', 'slow', 'read', {
+            validate: { params: joi.object({ n: joi.number().required() }) },
+            async handler() {
+                state.running += 1;
+                state.most = Math.max(state.most, state.running);
+                await new Promise((resolve) => setTimeout(resolve, 100));
+                state.running -= 1;
+                state.calls += 1;
+                return null;
+            }
+        });
+        route('PUT', '/kept/{name}', 'keep', 'write', {
+            validate: { params: joi.object({ name: joi.string().required() }), payload: joi.object({ text: joi.string().required() }) },
+            handler({ params, payload }) { state.kept = params.name + payload.text; return { kept: state.kept }; }
+        });
+        route('DELETE', '/kept', 'remove', 'write', { ui: { confirm: 'Remove what is kept?' }, handler() { state.removed += 1; return null; } });
+        route('POST', '/guarded', 'guarded', 'write', { stepUp: true, answers: 'done', handler: () => ({ done: true }) });
+        ctx.stream({
+            path: '/ticks', id: 'ticks', access: 'read', summary: 'ticks',
+            async *handler() { for (let n = 1; n <= 3; n += 1) { yield { event: 'tick', data: { n } }; } yield { event: 'end', data: { n: 0 } }; }
+        });
+        ctx.download({
+            path: '/file', id: 'file', access: 'read', summary: 'file',
+            handler: () => ({ name: 'probe.txt', type: 'text/plain', size: 15, open: () => new Blob(['from the plugin']).stream() })
+        });
+    }
+});`;
+/** The page runs what the test says, with the panel as \`panel\`, and writes what comes of it. */
+const page = `
+import { connect, PanelError } from '@portico/sdk/page';
+
+const panel = await connect();
+const attempt = async (name, work) => {
+    const line = document.createElement('p');
+    line.id = name;
+    line.textContent = await work().then((value) => JSON.stringify(value), (error) => (error instanceof PanelError ? error.reason : 'blocked ' + error.name));
+    document.body.append(line);
+};
+const button = (text, press) => {
+    const element = document.createElement('button');
+    element.textContent = text;
+    element.onclick = () => attempt('after-' + text, press);
+    document.body.append(element);
+};
+document.body.append(Object.assign(document.createElement('h2'), { textContent: 'Hello from a frame' }));
+await attempt('context', async () => [panel.context.language, panel.context.scheme, panel.context.permissions, panel.context.place]);
+await attempt('call', async () => (await panel.call('probe.keep', { path: { name: 'a b ' }, body: { text: 'c' } })).data);
+await attempt('uses', async () => (await panel.call('hosts.list')).data.map(({ domain }) => domain));
+await attempt('refused', () => panel.call('users.list'));
+await attempt('invalid', () => panel.call('probe.keep', { path: { name: 'x' }, body: {} }));
+await attempt('missing', () => panel.call('probe.none'));
+await attempt('events', async () => { const all = []; for await (const { event, data } of panel.follow('probe.ticks')) { all.push(event + data.n); } return all; });
+await attempt('bytes', async () => await (await panel.call('probe.file')).data.text());
+await attempt('sdk', async () => document.querySelector('script[type=importmap]') !== null && getComputedStyle(document.documentElement).getPropertyValue('--portico-accent') !== '');
+await attempt('fetch', () => fetch('/api/plugins'));
+await attempt('away', () => fetch('https://example.com/'));
+await attempt('storage', async () => localStorage.length);
+await attempt('cookie', async () => document.cookie);
+await attempt('parent', async () => parent.document.title);
+await attempt('socket', () => new Promise((resolve, reject) => { const socket = new WebSocket('ws://' + location.host + '/api/x'); socket.onerror = () => reject(new TypeError('refused')); socket.onopen = resolve; }));
+await attempt('foreign socket', () => panel.open('/api/plugins/other/talk', () => undefined).closed);
+await attempt('eval', async () => new Function('return 1')());
+button('many', async () => { await Promise.all(Array.from({ length: 30 }, (_, n) => panel.call('probe.slow', { path: { n } }))); return (await panel.call('probe.state')).data.most; });
+button('remove', () => panel.call('probe.remove'));
+button('guard', async () => (await panel.call('probe.guarded', { body: {} })).data);
+button('file', () => panel.download('probe.file'));
+button('say', async () => { await panel.title('A better title'); await panel.toast('It is done'); return panel.confirm('Go on with it?', 'Go on'); });
+button('place', async () => { await panel.navigate('chapter=2'); return panel.context.location; });
+button('leave', async () => { location.href = 'https://example.com/?' + (await panel.call('probe.state')).data.kept; });
+panel.onContext(({ location }) => void (document.body.dataset.at = location));
+await attempt('end', async () => true);
+`;
+
+const logIn = async (page: Page): Promise<void> => {
+    await page.goto('/');
+    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Password').fill(adminPassword);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+};
+const said = async (frame: FrameLocator, name: string): Promise<unknown> => {
+    const text = (await frame.locator(`[id="${name}"]`).first().textContent()) ?? '';
+    try {
+        return JSON.parse(text) as unknown;
+    } catch {
+        return text;
+    }
+};
+
+describe('pages that plugins bring', { timeout: limitMs }, () => {
+    const itWithBrowser = itUnless(noBrowser, it);
+    let folder: PluginFolder;
+    let panel: TestPanel;
+    let browser: Browser;
+
+    before({ timeout: limitMs }, async () => {
+        folder = createPluginFolder();
+        symlinkSync(webui, join(folder.path, 'webui'));
+        const place = folder.write('probe', code, { manifest });
+        mkdirSync(join(place, 'assets'));
+        writeFileSync(join(place, 'assets/page.js'), page);
+        writeFileSync(join(place, 'assets/silent.js'), 'document.body.textContent = "I say nothing";');
+        writeFileSync(
+            join(place, 'assets/card.js'),
+            "import { connect } from '@portico/sdk/page';\nawait connect();\ndocument.body.textContent = 'A card of a plugin';\ndocument.body.style.height = '300px';"
+        );
+        panel = await startPanel({
+            environment: { PORTICO_PLUGIN_DIRS: folder.path, PORTICO_LOG_LEVEL: 'error' }
+        });
+        await until(async () => {
+            const { data } = await panel.client.get('/api/plugins');
+            return data.filter((each: { state: string }) => each.state === 'running').length === 2;
+        }, 'both plugins to run');
+        await panel.client.post('/api/hosts', { domain: 'shop.example', upstream: '127.0.0.1:3000' });
+        if (noBrowser === undefined) {
+            browser = await startBrowser();
+        }
+    });
+    after(async () => {
+        await browser?.close();
+        await panel?.close();
+        folder.remove();
+    });
+
+    const open = async (): Promise<{ page: Page; frame: FrameLocator; faults: Faults }> => {
+        const { page, faults } = await openPage(browser, panel.port);
+        await logIn(page);
+        await page.getByRole('link', { name: 'Probe page' }).click();
+        const frame = page.frameLocator('iframe[title="Probe page"]');
+        await frame.locator('#end').waitFor({ timeout: 15_000 });
+        return { page, frame, faults };
+    };
+
+    itWithBrowser('reach by the bridge what the plugin may, and nothing by themselves', async () => {
+        const { page, frame, faults } = await open();
+        expect(await said(frame, 'context')).to.equal(['en', 'light', ['read', 'write'], 'nav']);
+        expect(await said(frame, 'call')).to.equal({ kept: 'a b c' });
+        expect(await said(frame, 'uses')).to.equal(['shop.example']);
+        expect(await said(frame, 'refused')).to.equal('NOT_ALLOWED');
+        expect(await said(frame, 'missing')).to.equal('NOT_ALLOWED');
+        expect(await said(frame, 'invalid')).to.equal('VALIDATION_FAILED');
+        expect(await said(frame, 'events')).to.equal(['tick1', 'tick2', 'tick3', 'end0']);
+        expect(await said(frame, 'bytes')).to.equal('from the plugin');
+        expect(await said(frame, 'sdk')).to.equal(true);
+        for (const way of ['fetch', 'away', 'storage', 'cookie', 'parent', 'socket', 'eval']) {
+            expect(await said(frame, way), way).to.match(/^blocked /);
+        }
+        expect(await said(frame, 'foreign socket')).to.equal('NOT_ALLOWED');
+        expect(faults.errors).to.equal([]);
+        await page.context().close();
+    });
+
+    itWithBrowser(
+        'let the panel ask before what cannot be undone, and for the password where a route wants it',
+        async () => {
+            const { page, frame } = await open();
+            await frame.getByRole('button', { name: 'remove' }).click();
+            await page.getByRole('dialog').getByText('Probe page: Remove what is kept?').waitFor();
+            await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+            expect(await said(frame, 'after-remove')).to.equal('CANCELLED');
+            expect((await panel.client.get('/api/plugins/probe/state')).data.removed).to.equal(0);
+
+            await page.route('**/probe/guarded', (route) =>
+                route.fulfill({
+                    status: 403,
+                    contentType: 'application/json',
+                    body: '{"code":40301,"message":"prove it","data":{"reason":"STEP_UP_REQUIRED"}}'
+                })
+            );
+            await frame.getByRole('button', { name: 'guard' }).click();
+            const dialog = page.getByRole('dialog', { name: 'Is it you?' });
+            await dialog.getByLabel('Password').fill(adminPassword);
+            await page.unroute('**/probe/guarded');
+            await dialog.getByRole('button', { name: 'Go on' }).click();
+            expect(await said(frame, 'after-guard')).to.equal({ done: true });
+            await page.context().close();
+        }
+    );
+
+    itWithBrowser('run four calls at a time', async () => {
+        const { page, frame } = await open();
+        await frame.getByRole('button', { name: 'many' }).click();
+        expect(await said(frame, 'after-many')).to.equal(4);
+        await page.context().close();
+    });
+
+    itWithBrowser('set a title, tell, ask, keep their place in the address, and save files', async () => {
+        const { page, frame } = await open();
+        await frame.getByRole('button', { name: 'say' }).click();
+        await page.getByRole('heading', { level: 1, name: 'A better title' }).waitFor();
+        await page.getByText('It is done').waitFor();
+        await page.getByRole('dialog').getByRole('button', { name: 'Go on' }).click();
+        expect(await said(frame, 'after-say')).to.equal(true);
+        await frame.getByRole('button', { name: 'place' }).click();
+        await until(async () => page.url().endsWith('?at=chapter%3D2'), 'the address to change');
+        await frame.locator('body[data-at="chapter=2"]').waitFor();
+        const saved = page.waitForEvent('download');
+        await frame.getByRole('button', { name: 'file' }).click();
+        expect((await saved).suggestedFilename()).to.equal('probe.txt');
+        await page.context().close();
+    });
+
+    itWithBrowser('cannot lead the frame away with what they know', async () => {
+        const { page, frame, faults } = await open();
+        await frame.getByRole('button', { name: 'leave' }).click();
+        await until(
+            async () => faults.policy.some((each) => /^frame-src https:\/\/example\.com/.test(each)),
+            'the policy to stop it'
+        );
+        await page.context().close();
+    });
+
+    itWithBrowser('stand on the overview in a card as high as they want', async () => {
+        const { page } = await openPage(browser, panel.port);
+        await logIn(page);
+        await page.frameLocator('iframe[title="Probe card"]').getByText('A card of a plugin').waitFor();
+        await until(
+            async () => (await page.locator('iframe[title="Probe card"]').boundingBox())?.height === 300,
+            'the frame to be as high as the page'
+        );
+        await page.context().close();
+    });
+
+    itWithBrowser('are replaced by the generated page when they say nothing', async () => {
+        const { page } = await openPage(browser, panel.port);
+        await logIn(page);
+        await page.goto('/p/probe');
+        await page.getByRole('link', { name: 'Silent page' }).click();
+        await page.frameLocator('iframe').getByText('I say nothing').waitFor();
+        await page
+            .getByRole('status')
+            .getByText('The page Silent page does not answer')
+            .waitFor({ timeout: 15_000 });
+        expect(await page.locator('iframe').count()).to.equal(0);
+        await page.context().close();
+    });
+});
