@@ -1,4 +1,5 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970. */
+import { approvalsTable } from '@portico/agents';
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
@@ -47,7 +48,7 @@ export const ConversationEntity = defineEntity({
         id: p.integer().primary(),
         version: p.integer(),
         userId: p.integer(),
-        /** `Actor.key` of whoever began it: an API token sees its own conversations only. */
+        /** `Actor.key` of the user or API token that began it: a token sees its own conversations only. */
         actorKey: p.string(),
         title: p.string(),
         providerId: p.integer().nullable(),
@@ -101,8 +102,61 @@ export const UsageEntity = defineEntity({
 /** A row of `usage`. */
 export type UsageRow = Row<InferEntity<typeof UsageEntity>>;
 
+/** What an admin said of one tool. */
+export const SwitchEntity = defineEntity({
+    name: 'AiSwitch',
+    tableName: 'switches',
+    properties: {
+        route: p.string().primary(),
+        enabled: p.boolean(),
+        approval: p.string().$type<'ask' | 'auto'>()
+    }
+});
+/** A row of `switches`. */
+export type SwitchRow = Row<InferEntity<typeof SwitchEntity>>;
+
+/** Calls that wait for a user, and what came of them. */
+export const approvalTable = approvalsTable('AiApproval');
+
+/** What the assistant changed. */
+export const ChangeEntity = defineEntity({
+    name: 'AiChange',
+    tableName: 'changes',
+    properties: {
+        id: p.integer().primary(),
+        approvalId: p.integer().nullable(),
+        conversationId: p.integer().nullable(),
+        userId: p.integer(),
+        username: p.string(),
+        route: p.string(),
+        method: p.string(),
+        path: p.text(),
+        /** JSON: the arguments with secrets masked. */
+        shown: p.text(),
+        /** JSON: what differs between before and after. */
+        changes: p.text(),
+        /** How it is taken back, sealed; null where there is no way. */
+        undo: p.text().nullable(),
+        /** Why there is no way back. */
+        why: p.text().nullable(),
+        state: p.string().$type<'done' | 'undoing' | 'undone'>(),
+        at: p.integer(),
+        undoneAt: p.integer().nullable()
+    }
+});
+/** A row of `changes`. */
+export type ChangeRow = Row<InferEntity<typeof ChangeEntity>>;
+
 /** The entities of the plugin. */
-export const entities = [ProviderEntity, ConversationEntity, MessageEntity, UsageEntity];
+export const entities = [
+    ProviderEntity,
+    ConversationEntity,
+    MessageEntity,
+    UsageEntity,
+    SwitchEntity,
+    approvalTable.entity,
+    ChangeEntity
+];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
@@ -123,6 +177,18 @@ export const migrations: readonly Migration[] = [
             input integer not null, output integer not null, cost real not null)`,
             'create index usage_of_user on usage (user_id, at)',
             'create index usage_by_time on usage (at)'
+        ]
+    },
+    {
+        name: '0002-tools',
+        up: [
+            'create table switches (route text primary key, enabled integer not null, approval text not null)',
+            ...approvalTable.up,
+            `create table changes (id integer primary key autoincrement, approval_id integer, conversation_id integer, user_id integer not null, username text not null, route text not null,
+            method text not null, path text not null, shown text not null, changes text not null, undo text, why text, state text not null, at integer not null, undone_at integer)`,
+            'create index changes_of_user on changes (user_id, id)',
+            // What approved calls answered: the assistant reads it when it goes on.
+            'create table answers (approval_id integer primary key, answer text not null, at integer not null)'
         ]
     }
 ];

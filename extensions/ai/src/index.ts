@@ -5,8 +5,10 @@ import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { type Machine, realMachine } from './machine.ts';
 import { registerAnswerRoutes } from './routes/answers.ts';
+import { registerApprovalRoutes } from './routes/approvals.ts';
 import { registerConversationRoutes } from './routes/conversations.ts';
 import { registerProviderRoutes } from './routes/providers.ts';
+import { registerToolRoutes } from './routes/tools.ts';
 import { registerUsageRoutes } from './routes/usage.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
@@ -21,11 +23,15 @@ export function defineAi(machine: Machine): PluginDefinition {
             const services = createServices(ctx, machine);
             registerConversationRoutes(ctx, services);
             registerAnswerRoutes(ctx, services);
+            registerApprovalRoutes(ctx, services);
+            registerToolRoutes(ctx, services);
             registerProviderRoutes(ctx, services);
             registerUsageRoutes(ctx, services);
             registerHealthChecks(ctx, services);
             ctx.onStart(async () => {
                 await services.conversations.recover();
+                await services.approvals.recover();
+                await services.changes.recover();
                 await ctx.schedule('retention', { everySeconds: 3_600 }, () =>
                     services.conversations.expire()
                 );

@@ -8,7 +8,8 @@ const pattern = joi
     .max(200)
     .custom((value: string, helpers) => {
         try {
-            return new RegExp(value, 'gu') && value;
+            new RegExp(value, 'gu');
+            return value;
         } catch {
             return helpers.error('any.invalid');
         }

@@ -2,7 +2,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Answer, type AiRig, createAiRig } from './rig.ts';
+import { type AiRig, type Answer, createAiRig } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

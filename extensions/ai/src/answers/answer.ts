@@ -144,7 +144,7 @@ export class Answer {
             }
             yield* this.#say(text.end());
         } finally {
-            await this.#settle(reserved, used ?? { input: estimate, output: estimateTokens(said) });
+            await this.#count(reserved, used ?? { input: estimate, output: estimateTokens(said) });
         }
         return { calls, reason };
     }
@@ -166,14 +166,14 @@ export class Answer {
         return hasRemoved(given)
             ? refusedCall(
                   call,
-                  'The arguments hold [removed:…], which stands for a secret: leave that field out'
+                  'The arguments hold [removed:…], which you do not get to see. Make the call without that field'
               )
             : yield* toolbox.call(call, signal);
     }
 
-    async #settle(reserved: number, used: Pick<Spent, 'input' | 'output'>): Promise<void> {
+    async #count(reserved: number, used: Pick<Spent, 'input' | 'output'>): Promise<void> {
         const { usage, endpoint } = this.#parts;
-        const { input, output, cost } = await usage.settle(reserved, endpoint, used);
+        const { input, output, cost } = await usage.correct(reserved, endpoint, used);
         this.#spent.input += input;
         this.#spent.output += output;
         if (cost !== null) {

@@ -170,7 +170,7 @@ async function withResults(past: readonly MessageRow[], toolbox: Toolbox): Promi
                 steps.map(async ({ text, calls }) => ({
                     text,
                     calls: await Promise.all(
-                        calls.map((call) => (call.approvalId === null ? call : toolbox.resolved(call)))
+                        calls.map(async (call) => (call.approvalId === null ? call : toolbox.resolved(call)))
                     )
                 }))
             );

@@ -1,14 +1,68 @@
 /** What the model is told and may call, for each kind of answer. */
+import type { Approvals } from '@portico/agents';
 import type { Actor } from '@portico/sdk';
 
-import type { ConversationRow } from '../entities.ts';
+import type { Changes } from '../changes/changes.ts';
+import { stepsOf } from '../conversations/conversations.ts';
+import type { ConversationRow, MessageRow } from '../entities.ts';
+import type { Ctx } from '../settings.ts';
+import type { Catalogue } from '../tools/catalogue.ts';
+import { PanelTools, type PanelToolsOptions } from '../tools/panel-tools.ts';
 import type { AnswerRequest } from './answers.ts';
-import { noTools } from './toolbox.ts';
+
+interface BriefingsOptions {
+    readonly ctx: Ctx;
+    readonly catalogue: Catalogue;
+    readonly approvals: Approvals;
+    readonly changes: Changes;
+}
+
+/** Functions of earlier answers that stay in sight. */
+const mostUsed = 16;
 
 /** Makes briefings. */
 export class Briefings {
-    /** An answer in a conversation. */
-    chat(_actor: Actor, _conversation: ConversationRow): AnswerRequest['brief'] {
-        return async () => ({ system: [], toolbox: noTools });
+    readonly #options: BriefingsOptions;
+
+    constructor(options: BriefingsOptions) {
+        this.#options = options;
     }
+
+    /** An answer in a conversation. */
+    chat(actor: Actor, conversation: ConversationRow): AnswerRequest['brief'] {
+        return async (about, past) => ({
+            system: [],
+            toolbox: await this.tools(actor, { conversationId: conversation.id, about, past })
+        });
+    }
+
+    /** The panel's routes for one answer. */
+    async tools(
+        actor: Actor,
+        {
+            past,
+            ...about
+        }: Pick<PanelToolsOptions, 'conversationId' | 'about' | 'readsOnly'> & {
+            readonly past: readonly MessageRow[];
+        }
+    ): Promise<PanelTools> {
+        const { ctx, catalogue, approvals, changes } = this.#options;
+        return new PanelTools({
+            ctx,
+            actor,
+            approvals,
+            changes,
+            ...about,
+            usable: await catalogue.usable(actor),
+            used: usedIn(past)
+        });
+    }
+}
+
+/** Functions that earlier answers called, the latest first. */
+function usedIn(past: readonly MessageRow[]): readonly string[] {
+    const names = past
+        .filter(({ role }) => role === 'assistant')
+        .flatMap((message) => stepsOf(message).flatMap(({ calls }) => calls.map(({ name }) => name)));
+    return [...new Set(names.reverse())].slice(0, mostUsed);
 }

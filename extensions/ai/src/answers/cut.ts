@@ -4,14 +4,17 @@ import type { JSONValue } from '@ai-sdk/provider';
 /** Bytes of a result that are kept. */
 export const mostResultBytes = 65_536;
 
-/** A result of at most 64 KiB: a list is cut at a whole item, anything else becomes the beginning of its text. */
-export function cutResult(data: unknown): { readonly data: unknown; readonly truncated: boolean } {
+/** A result of at most so many bytes: a list is cut at a whole item, anything else becomes the beginning of its text. */
+export function cutResult(
+    data: unknown,
+    most = mostResultBytes
+): { readonly data: unknown; readonly truncated: boolean } {
     const text = JSON.stringify(data) ?? 'null';
-    if (Buffer.byteLength(text) <= mostResultBytes) {
+    if (Buffer.byteLength(text) <= most) {
         return { data, truncated: false };
     }
     if (Array.isArray(data)) {
-        let left = mostResultBytes - 2;
+        let left = most - 2;
         const end = data.findIndex((item) => {
             left -= Buffer.byteLength(JSON.stringify(item) ?? 'null') + 1;
             return left < 0;
@@ -23,7 +26,7 @@ export function cutResult(data: unknown): { readonly data: unknown; readonly tru
     const whole = typeof data === 'string' ? data : text;
     // The last character may have been cut in its middle.
     const beginning = Buffer.from(whole)
-        .subarray(0, mostResultBytes)
+        .subarray(0, most)
         .toString()
         .replace(/\uFFFD+$/, '');
     return { data: beginning, truncated: true };

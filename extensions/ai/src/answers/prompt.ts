@@ -1,7 +1,7 @@
 /** What a model is sent of a conversation. Every text in it has gone through the redaction. */
-import type { MessageRow } from '../entities.ts';
 import type { Step, StepCall } from '../conversations/conversations.ts';
 import type { Question } from '../conversations/schema.ts';
+import type { MessageRow } from '../entities.ts';
 import type { Prompt } from '../providers/model.ts';
 import type { Redactor } from '../redaction/redaction.ts';
 import { toPlainJson } from './cut.ts';

@@ -23,16 +23,6 @@ export interface Toolbox {
     readonly isDone: boolean;
 }
 
-/** A toolbox without tools. */
-export const noTools: Toolbox = {
-    functions: () => [],
-    async *call(call) {
-        return refusedCall(call, 'There is no such function');
-    },
-    resolved: async (call) => call,
-    isDone: false
-};
-
 /** The record of a call that was not made. */
 export function refusedCall({ id, name, input, meta }: ToolCall, message: string, code = 40_001): StepCall {
     return {

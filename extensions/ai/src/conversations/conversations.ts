@@ -153,7 +153,10 @@ export class Conversations {
         const oldest = this.#machine.now() - this.#ctx.settings.keepDays * dayMs;
         await this.#ctx.db.write(async (em) => {
             await forget(em, 'pinned = 0 and updated_at < ?', [oldest]);
-            await em.execute('delete from usage where at < ?', [oldest]);
+            // A month is what the longest limit looks back.
+            await em.execute('delete from usage where at < ?', [
+                Math.min(oldest, this.#machine.now() - 62 * dayMs)
+            ]);
         });
     }
 

@@ -1,6 +1,8 @@
 /** The routes of conversations and their messages. */
-import { joi, pages, reply } from '@portico/sdk';
+import { type Actor, joi, pages, reply } from '@portico/sdk';
 
+import { type StepCall, stepsOf } from '../conversations/conversations.ts';
+import { exportOf } from '../conversations/export.ts';
 import {
     changedConversation,
     type Conversation,
@@ -10,11 +12,10 @@ import {
     newConversation,
     type Question
 } from '../conversations/schema.ts';
-import { stepsOf } from '../conversations/conversations.ts';
-import { exportOf } from '../conversations/export.ts';
 import type { ConversationRow, MessageRow } from '../entities.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import { resolvedCall, scopeOf } from '../tools/panel-tools.ts';
 
 /** The parameters of a conversation's own routes. */
 export const conversationParams = joi.object({
@@ -81,7 +82,7 @@ function registerList(ctx: Ctx, { conversations }: Services): void {
     });
 }
 
-function registerOne(ctx: Ctx, { answers, conversations }: Services): void {
+function registerOne(ctx: Ctx, { answers, approvals, conversations }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/conversations/{id}',
@@ -125,12 +126,16 @@ function registerOne(ctx: Ctx, { answers, conversations }: Services): void {
             const { id: own } = await conversations.get(actor, id);
             answers.stop(own);
             await conversations.remove(actor, own);
+            await approvals.remove({ scope: scopeOf(own) });
             return reply.with(null, {});
         }
     });
 }
 
-function registerReading(ctx: Ctx, { answers, conversations }: Services): void {
+function registerReading(ctx: Ctx, services: Services): void {
+    const { answers, conversations } = services;
+    const view = (actor: Actor, rows: readonly MessageRow[]): Promise<Message[]> =>
+        Promise.all(rows.map((row) => messageOf(row, (call) => resolvedCall({ ...services, actor }, call))));
     ctx.route({
         method: 'GET',
         path: '/conversations/{id}/messages',
@@ -145,7 +150,7 @@ function registerReading(ctx: Ctx, { answers, conversations }: Services): void {
             const before = pages.afterNumber(query);
             const found = await conversations.messages(own.id, { before, limit: query.limit });
             const { rows, page } = pages.read(found, query.limit, (row) => row.id);
-            return reply.list(rows.map(messageOf), page);
+            return reply.list(await view(actor, rows), page);
         }
     });
     ctx.route({
@@ -179,7 +184,7 @@ function registerReading(ctx: Ctx, { answers, conversations }: Services): void {
         async handler({ actor, params: { id }, query: { format } }) {
             const own = await conversations.get(actor, id);
             const all = await conversations.messages(own.id, { before: null, limit: 10_000 });
-            return exportOf(viewOf(own), all.reverse().map(messageOf), format);
+            return exportOf(viewOf(own), await view(actor, all.reverse()), format);
         }
     });
 }
@@ -197,8 +202,11 @@ export function viewOf(row: ConversationRow): Conversation {
     };
 }
 
-function messageOf(row: MessageRow): Message {
+async function messageOf(row: MessageRow, resolve: (call: StepCall) => Promise<StepCall>): Promise<Message> {
     const isAnswer = row.role === 'assistant';
+    const calls = await Promise.all(
+        isAnswer ? stepsOf(row).flatMap((step) => step.calls.map((call) => resolve(call))) : []
+    );
     return {
         id: row.id,
         role: row.role,
@@ -206,9 +214,7 @@ function messageOf(row: MessageRow): Message {
         attachments: isAnswer
             ? []
             : (JSON.parse(row.parts) as Question['attachments']).map(({ name }) => name),
-        calls: isAnswer
-            ? stepsOf(row).flatMap(({ calls }) => calls.map(({ name: _name, meta: _meta, ...call }) => call))
-            : [],
+        calls: calls.map(({ name: _name, meta: _meta, ...call }) => call),
         reason: row.reason ?? null,
         usage: { input: row.input, output: row.output, cost: row.cost ?? null },
         at: new Date(row.at).toISOString()

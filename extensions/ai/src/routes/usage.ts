@@ -10,7 +10,12 @@ const dayMs = 86_400_000;
 const usualDays = 31;
 
 /** Declares `/redact` and `/usage`. */
-export function registerUsageRoutes(ctx: Ctx, { machine, usage }: Services): void {
+export function registerUsageRoutes(ctx: Ctx, services: Services): void {
+    registerRedact(ctx);
+    registerUsage(ctx, services);
+}
+
+function registerRedact(ctx: Ctx): void {
     ctx.route({
         method: 'POST',
         path: '/redact',
@@ -43,6 +48,9 @@ export function registerUsageRoutes(ctx: Ctx, { machine, usage }: Services): voi
             return { text: redactor.text(payload.text), found: redactor.found };
         }
     });
+}
+
+function registerUsage(ctx: Ctx, { machine, usage }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/usage',

@@ -91,7 +91,7 @@ export class UsageMeter {
     }
 
     /** Writes what a request used in truth. What the provider does not say stays as it was estimated. */
-    async settle(
+    async correct(
         id: number,
         endpoint: Endpoint,
         used: { readonly input: number; readonly output: number }

@@ -35,6 +35,8 @@ export interface ApprovalsOptions {
     readonly tooMany: () => Error;
     /** Milliseconds since 1970; default: the machine's clock. */
     readonly now?: () => number;
+    /** Who makes an approved call: the same session or token that asked for it (default), or its user by whatever the user asks with. */
+    readonly madeBy?: 'asker' | 'user';
 }
 
 /** A call that is to be approved. */
@@ -243,12 +245,12 @@ export class Approvals {
     /**
      * Makes an approved call, for the version of the object that was shown. It is made at most once, whatever happens meanwhile.
      *
-     * @param actor - who asked for the approval, with the same token
+     * @param actor - who asked for the approval: with the same token, unless `madeBy` of the options says otherwise
      * @throws APPROVAL_CLOSED 40950 when it is not approved, expired or used; NOT_FOUND 40400 for another actor
      */
     async execute(actor: Actor, id: number, execution: Execution = {}): Promise<ApiAnswer> {
         const row = await this.get(id, actor.id ?? Number.NaN);
-        if (row.actorKey !== actor.key) {
+        if (this.#options.madeBy !== 'user' && row.actorKey !== actor.key) {
             throw errors.notFound('There is no such approval');
         }
         const claimed = await this.#update(
