@@ -108,6 +108,13 @@ export const SYSTEM_PACKAGES = [
         unit: 'docker-registry.service',
         what: 'the registry of images of the tests'
     },
+    { command: 'git', package: 'git', for: 'test', what: 'the repositories of the tests' },
+    {
+        command: 'bwrap',
+        package: 'bubblewrap',
+        for: 'test',
+        what: 'the sandbox of builds and releases'
+    },
     {
         command: 'busybox',
         package: 'busybox-static',

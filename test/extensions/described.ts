@@ -14,6 +14,7 @@ describe('The extensions', { timeout: 120_000 }, () => {
         'container',
         'cronjob',
         'database',
+        'deploy',
         'filemanager',
         'firewall',
         'monitoring',

@@ -22,6 +22,7 @@ const routes: Readonly<Record<string, string>> = {
     container: 'exceptions',
     cronjob: 'tasks',
     database: 'servers',
+    deploy: 'projects',
     filemanager: 'files?root=here&path=/',
     firewall: 'zones',
     monitoring: 'metrics',

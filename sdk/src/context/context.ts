@@ -104,7 +104,10 @@ export interface Files {
     link(path: string, target: string, kind: 'symbolic' | 'hard'): Promise<void>;
     /** Bytes of the file system that the root lies on: all, and those that a program without root's reserve can still use. */
     space(): Promise<{ readonly total: number; readonly available: number }>;
-    /** Makes a folder. With `parents` the folders on the way are made too, and one that is there already is kept as it is. @throws CONFLICT 40900 for a taken name */
+    /**
+     * Makes a folder. With `parents` the folders on the way are made too, and one that is there already is kept as it is; the path `''` then makes the
+     * root itself, in a folder that is there. @throws CONFLICT 40900 for a taken name
+     */
     createFolder(
         path: string,
         options?: { readonly mode?: number; readonly parents?: boolean }

@@ -59,11 +59,13 @@ export class ServicesRig {
         if (!existsSync(join(this.folder, 'services', 'lock'))) {
             return;
         }
+        // Without services, the supervisor ends by itself: one more brings it back, and holds it while it is asked who it is.
+        await this.services.put('test', 'held', shell('exec sleep 600'));
+        const [supervisor, watchdog] = [await this.supervisor(), await this.watchdog()];
         for (const id of readdirSync(join(this.folder, 'services', 'units'))) {
             const [owner = '', name = ''] = id.split('.');
             await this.services.remove(owner, name);
         }
-        const [supervisor, watchdog] = [await this.supervisor(), await this.watchdog()];
         await this.services.close();
         await this.#call('retire');
         await until(() => !isAlive(supervisor) && !isAlive(watchdog), 'the supervisor ended');

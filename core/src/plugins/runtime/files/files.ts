@@ -130,7 +130,10 @@ class RootedFiles implements Files {
         });
 
     createFolder: Files['createFolder'] = async (path, { mode = newFolder, parents = false } = {}) =>
-        this.#root.below(
+        path === '' && parents ? this.#root.make(mode) : this.#createBelow(path, mode, parents);
+
+    #createBelow(path: string, mode: number, parents: boolean): Promise<void> {
+        return this.#root.below(
             path,
             async (at, name) =>
                 makeFolder(pathOf(at, name), mode).catch(async (error: unknown) => {
@@ -141,6 +144,7 @@ class RootedFiles implements Files {
                 }),
             parents ? mode : null
         );
+    }
 
     move: Files['move'] = async (from, to, { replace = false } = {}) =>
         this.#root.below(from, (source, name) =>

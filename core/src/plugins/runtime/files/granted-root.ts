@@ -190,6 +190,29 @@ export class GrantedRoot {
         return { own: [own, ...this.#options.lent.paths()], forbidden };
     }
 
+    /** Makes the root itself where it is missing; the folder that it lies in must be there. @throws CAPABILITY_MISSING 50305 */
+    async make(mode: number): Promise<void> {
+        const place = this.#options.machine + this.#root;
+        const parent = await realpath(dirname(place)).catch((error: unknown) => {
+            throw failureOf(error, dirname(this.#root));
+        });
+        const name = basename(place);
+        if (!(await this.#granted(join(parent, name)))) {
+            throw this.#options.grants.missing(`files: ${this.#root}`);
+        }
+        const handle = await this.#openFolder(parent);
+        try {
+            const target = `/proc/self/fd/${handle.fd}/${name}`;
+            await makeFolder(target, mode).catch(async (error: unknown) => {
+                if (codeOf(error) !== 'EEXIST' || !(await lstat(target)).isDirectory()) {
+                    throw failureOf(error, this.#root);
+                }
+            });
+        } finally {
+            await handle.close();
+        }
+    }
+
     /** Refuses an open folder that no grant opens. @throws NOT_FOUND 40400 */
     async refuse(handle: FileHandle, { own, forbidden }: Limits): Promise<void> {
         // The kernel says where the open folder is now, whatever its path was.

@@ -1,0 +1,278 @@
+/** One deployment from its commit, or from a kept release, to the switch. */
+import { isFailure } from '@portico/sdk';
+
+import { type Builder, deploymentEnvironment } from '../build/builder.ts';
+import type { ReleasePlan } from '../build/plan.ts';
+import type { DeploymentRow } from '../entities.ts';
+import { environmentOf, type Variables } from '../env/variables.ts';
+import { DeploymentFailed, type Reason } from '../errors.ts';
+import type { Connections } from '../git/connections.ts';
+import type { Git } from '../git/git.ts';
+import { freePort } from '../releases/ports.ts';
+import type { Candidate, Releases } from '../releases/releases.ts';
+import type { Ctx } from '../settings.ts';
+import type { DeploymentLog, Logs } from './log.ts';
+import { Progress } from './progress.ts';
+import type { Retention } from './retention.ts';
+import type { Project, Store } from './store.ts';
+
+/** What a pipeline works with. */
+export interface PipelineParts {
+    readonly ctx: Ctx;
+    readonly store: Store;
+    readonly logs: Logs;
+    readonly variables: Variables;
+    readonly connections: Connections;
+    readonly git: Git;
+    readonly builder: Builder;
+    readonly releases: Releases;
+    readonly retention: Retention;
+}
+
+/** What the pipeline is told of the work around it. */
+export interface PipelineRun {
+    readonly taskId: number;
+    /** Aborts when the deployment is cancelled or the plugin ends. */
+    readonly signal: AbortSignal;
+    told(fraction: number, text: string): void;
+    /** From here on the deployment cannot be cancelled. @throws when it was cancelled already */
+    beginSwitch(): void;
+}
+
+/** Runs deployments. */
+export class Pipeline {
+    readonly #parts: PipelineParts;
+
+    constructor(parts: PipelineParts) {
+        this.#parts = parts;
+    }
+
+    /** Runs a deployment to its end; what fails is in its record, never thrown. */
+    async run(id: number, run: PipelineRun): Promise<void> {
+        const { store, logs } = this.#parts;
+        const log = await logs.open(id);
+        try {
+            await store.change(id, { state: 'building', startedAt: Date.now(), taskId: run.taskId });
+            const deployment = await store.deployment(id);
+            const project = await store.project(deployment.projectId);
+            const progress = new Progress(store, deployment, run.told);
+            try {
+                await this.#deploy(project, deployment, progress, log, run);
+            } catch (error) {
+                await this.#fail(project, id, error, log, run.signal);
+            }
+            await progress.end();
+            await store.change(id, { finishedAt: Date.now() });
+        } catch (error) {
+            // The plugin ends: what is left is taken up by its next start.
+            if (!this.#parts.ctx.signal.aborted) {
+                throw error;
+            }
+        } finally {
+            await log.close();
+        }
+    }
+
+    async #deploy(
+        project: Project,
+        deployment: DeploymentRow,
+        progress: Progress,
+        log: DeploymentLog,
+        run: PipelineRun
+    ): Promise<void> {
+        const { store, variables } = this.#parts;
+        const { signal } = run;
+        const vars = await variables.effective(project.id, project.config.envGroups);
+        log.hide(vars.filter(({ secret }) => secret).map(({ value }) => value));
+        const plan =
+            deployment.from === null
+                ? await this.#build(project, deployment, environmentOf(vars, 'build'), progress, log, signal)
+                : await this.#again(deployment, progress);
+        signal.throwIfAborted();
+        const port = plan.runtime === 'process' ? (plan.port ?? (await freePort(this.#parts.ctx))) : null;
+        await store.change(deployment.id, { state: 'releasing', port });
+        const env = {
+            ...plan.env,
+            ...deploymentEnvironment(project, deployment),
+            ...(port === null ? {} : { PORT: String(port) }),
+            ...environmentOf(vars, 'run')
+        };
+        const candidate = {
+            project,
+            deployment: await store.deployment(deployment.id),
+            plan,
+            env,
+            log,
+            signal
+        };
+        await this.#release(candidate, progress, run);
+    }
+
+    async #build(
+        project: Project,
+        deployment: DeploymentRow,
+        env: Readonly<Record<string, string>>,
+        progress: Progress,
+        log: DeploymentLog,
+        signal: AbortSignal
+    ): Promise<ReleasePlan> {
+        const { store, connections, builder, git } = this.#parts;
+        const remote = await connections.remote(project.config.source);
+        let { commit } = deployment;
+        if (commit === null) {
+            const ref = deployment.ref ?? `refs/heads/${project.config.source.branch}`;
+            commit = await git.head(remote, ref, signal);
+            if (commit === null) {
+                throw new DeploymentFailed('FETCH_FAILED', `The repository has no ${ref}`);
+            }
+            await store.change(deployment.id, { commit, ref });
+        }
+        const { artifact, plan } = await builder.build({
+            project,
+            deployment: { ...deployment, commit },
+            remote,
+            env,
+            log,
+            signal,
+            step: (name, work) => progress.step(name, work),
+            skip: (...names) => progress.skip(...names),
+            found: ({ message, author }) => store.change(deployment.id, { message, author })
+        });
+        await store.change(deployment.id, {
+            plan: JSON.stringify(plan),
+            artifactSha256: artifact.sha256,
+            artifactBytes: artifact.bytes,
+            kept: true
+        });
+        return plan;
+    }
+
+    /** Takes a kept release again. */
+    async #again(deployment: DeploymentRow, progress: Progress): Promise<ReleasePlan> {
+        const { store } = this.#parts;
+        const before = await store.deployment(deployment.from as number);
+        if (!before.kept || before.plan === null) {
+            throw new DeploymentFailed(
+                'FETCH_FAILED',
+                `The release of deployment ${before.number} is not kept any more`
+            );
+        }
+        await progress.skip('fetch', 'install', 'build', 'pack');
+        const { commit, message, author, plan, artifactSha256, artifactBytes } = before;
+        await store.change(deployment.id, {
+            commit,
+            message,
+            author,
+            plan,
+            artifactSha256,
+            artifactBytes,
+            kept: true
+        });
+        return JSON.parse(plan) as ReleasePlan;
+    }
+
+    async #release(candidate: Candidate, progress: Progress, run: PipelineRun): Promise<void> {
+        const { store, releases, retention } = this.#parts;
+        const { project, deployment, plan } = candidate;
+        const { hooks, run: running } = project.config;
+        const hasPrograms = plan.runtime === 'process' || running.workers.length > 0;
+        await (hooks.pre.length === 0
+            ? progress.skip('hooks')
+            : progress.step('hooks', () => releases.runHooks(candidate, hooks.pre)));
+        await (hasPrograms
+            ? progress.step('start', () => releases.start(candidate))
+            : progress.skip('start'));
+        await (plan.runtime === 'process'
+            ? progress.step('check', () => releases.check(candidate))
+            : progress.skip('check'));
+        run.beginSwitch();
+        const { live: before } = await store.project(project.id);
+        await progress.step('switch', async () => {
+            const hostId = await releases.switch(candidate);
+            await store.makeLive(project.id, deployment.id, hostId);
+        });
+        candidate.log.say('It serves', 'switch');
+        await progress.step('drain', async () => {
+            if (before !== null && before !== deployment.id) {
+                const old = await store.deployment(before);
+                await releases.drain(old, running.drainSeconds, this.#parts.ctx.signal);
+                await releases.end(old);
+                await store.change(old.id, { port: null });
+            }
+        });
+        await this.#after(candidate, hooks.post);
+        await retention.prune(project);
+    }
+
+    /** Commands after the switch: a failure is told, not undone. */
+    async #after(candidate: Candidate, commands: readonly (readonly string[])[]): Promise<void> {
+        const { ctx, releases } = this.#parts;
+        const { project, deployment, log } = candidate;
+        await releases.runHooks({ ...candidate, signal: ctx.signal }, commands).catch((error: unknown) => {
+            log.say(`A command after the switch failed: ${(error as Error).message}`, 'hooks');
+        });
+        await ctx.notify({
+            event: 'live',
+            severity: 'info',
+            title: `${project.name}: deployment ${deployment.number} serves`,
+            data: { projectId: project.id, deploymentId: deployment.id }
+        });
+    }
+
+    /** Takes back what a deployment that failed has begun, and writes down why. */
+    async #fail(
+        project: Project,
+        id: number,
+        error: unknown,
+        log: DeploymentLog,
+        signal: AbortSignal
+    ): Promise<void> {
+        const { ctx, store, releases, retention } = this.#parts;
+        if (ctx.signal.aborted) {
+            throw error;
+        }
+        const reason = reasonOf(error, signal);
+        const deployment = await store.deployment(id);
+        log.say(
+            reason === 'CANCELLED' ? 'It was cancelled' : `It failed (${reason}): ${(error as Error).message}`
+        );
+        await releases.end(deployment);
+        await store.change(id, {
+            state: reason === 'CANCELLED' ? 'cancelled' : 'failed',
+            reason,
+            kept: false,
+            port: null
+        });
+        await retention.discard(deployment);
+        if (reason !== 'CANCELLED') {
+            await ctx.notify({
+                event: 'failed',
+                severity: 'error',
+                title: `${project.name}: deployment ${deployment.number} failed`,
+                text: reason,
+                data: { projectId: project.id, deploymentId: id, reason }
+            });
+        }
+        if (!(error instanceof DeploymentFailed) && !isFailure(error) && reason !== 'CANCELLED') {
+            ctx.log.error('A deployment failed in an unexpected way', {
+                deployment: id,
+                error: String((error as Error).stack)
+            });
+        }
+    }
+}
+
+/** Why a deployment ends, from what was thrown. */
+function reasonOf(error: unknown, signal: AbortSignal): Reason {
+    if (signal.aborted) {
+        return 'CANCELLED';
+    }
+    if (error instanceof DeploymentFailed) {
+        return error.reason;
+    }
+    if (isFailure(error)) {
+        // Programs and accounts that are missing; everything else that refuses here refuses the repository.
+        return error.code === 50302 ? 'TOOL_MISSING' : 'FETCH_FAILED';
+    }
+    return 'BUILD_FAILED';
+}

@@ -1,0 +1,111 @@
+/** Variables of projects and of groups: sealed at rest, and shown without secrets. */
+import { errors } from '@portico/sdk';
+
+import { GroupEntity, VariablesEntity } from '../entities.ts';
+import type { Ctx } from '../settings.ts';
+
+/** One variable. */
+export interface Variable {
+    readonly name: string;
+    readonly value: string;
+    readonly secret: boolean;
+    readonly build: boolean;
+    readonly run: boolean;
+    readonly preview: boolean;
+}
+
+/** A variable as it is said: without a value, a secret one keeps its own. */
+export type VariableInput = Omit<Variable, 'value'> & { readonly value?: string | null | undefined };
+
+/** A variable as it is shown. */
+export type VariableView = Omit<Variable, 'value'> & { readonly value: string | null; readonly set: true };
+
+/** Whose variables they are. */
+export type Owner = `project:${number}` | `group:${number}`;
+
+/** Names that change how programs are found and loaded, or that the plugin sets itself. */
+const refusedNames = /^(?:PATH|HOME|NODE_OPTIONS|LD_.*|PORTICO_.*|DEPLOY_.*|PORT)$/;
+
+/** Reads and writes variables. */
+export class Variables {
+    readonly #ctx: Ctx;
+
+    constructor(ctx: Ctx) {
+        this.#ctx = ctx;
+    }
+
+    /** The variables of an owner, with their values. */
+    async read(owner: Owner): Promise<readonly Variable[]> {
+        const row = await this.#ctx.db.read((em) => em.findOne(VariablesEntity, { owner }));
+        return row === null ? [] : (JSON.parse(await this.#ctx.secrets.open(row.sealed)) as Variable[]);
+    }
+
+    /** Replaces the variables of an owner whole. @throws VALIDATION_FAILED 40001 */
+    async replace(owner: Owner, given: readonly VariableInput[]): Promise<readonly Variable[]> {
+        const before = new Map((await this.read(owner)).map((each) => [each.name, each]));
+        const faults: { path: string; message: string }[] = [];
+        const vars = given.map(({ value, ...rest }, at): Variable => {
+            if (refusedNames.test(rest.name)) {
+                faults.push({ path: `vars.${at}.name`, message: `${rest.name} is not a project's to set` });
+            }
+            const kept = rest.secret ? before.get(rest.name)?.value : undefined;
+            if ((value === undefined || value === null) && kept === undefined) {
+                faults.push({ path: `vars.${at}.value`, message: 'There is no value that could be kept' });
+            }
+            return { ...rest, value: value ?? kept ?? '' };
+        });
+        if (faults.length > 0) {
+            throw errors.invalid(faults);
+        }
+        await this.#store(owner, vars);
+        return vars;
+    }
+
+    /** Copies all variables of one project to another, secrets too. */
+    async clone(from: Owner, to: Owner): Promise<readonly Variable[]> {
+        const vars = await this.read(from);
+        await this.#store(to, vars);
+        return vars;
+    }
+
+    /** What a project's programs get: those of its groups in their order, and over them its own. */
+    async effective(projectId: number, groups: readonly number[]): Promise<readonly Variable[]> {
+        const all = new Map<string, Variable>();
+        const owners: Owner[] = [...groups.map((id): Owner => `group:${id}`), `project:${projectId}`];
+        for (const owner of owners) {
+            for (const each of await this.read(owner)) {
+                all.set(each.name, each);
+            }
+        }
+        return [...all.values()];
+    }
+
+    /** Refuses groups that there are not. @throws VALIDATION_FAILED 40001 */
+    async checkGroups(groups: readonly number[]): Promise<void> {
+        const known = await this.#ctx.db.read((em) => em.find(GroupEntity, { id: { $in: [...groups] } }));
+        const missing = groups.findIndex((id) => !known.some((each) => each.id === id));
+        if (missing !== -1) {
+            throw errors.invalid([{ path: `envGroups.${missing}`, message: 'There is no such group' }]);
+        }
+    }
+
+    async #store(owner: Owner, vars: readonly Variable[]): Promise<void> {
+        const sealed = await this.#ctx.secrets.seal(JSON.stringify(vars));
+        await this.#ctx.db.write(async (em) => {
+            await em.upsert(VariablesEntity, { owner, sealed });
+        });
+    }
+}
+
+/** Variables without the values of secrets. */
+export function variableViews(vars: readonly Variable[]): VariableView[] {
+    return vars.map(({ value, ...rest }) => ({ ...rest, value: rest.secret ? null : value, set: true }));
+}
+
+/** The environment that variables make. */
+export function environmentOf(
+    vars: readonly Variable[],
+    use: 'build' | 'run'
+): Readonly<Record<string, string>> {
+    return Object.fromEntries(vars.filter((each) => each[use]).map(({ name, value }) => [name, value]));
+}

@@ -1,0 +1,39 @@
+/** The errors that only this plugin has. */
+import { defineErrors } from '@portico/sdk';
+
+/** The plugin's own error table. */
+export const fail = defineErrors({
+    SIGNATURE_INVALID: { code: 40150, message: 'The delivery is not signed with the secret of this hook' },
+    DEPLOYING: { code: 40950, message: 'The deployment {number} is being switched to' },
+    NOT_KEPT: { code: 40951, message: 'The release of this deployment is not kept any more' },
+    COMMIT_CHANGED: { code: 40952, message: 'The head of the pull request is another one now' },
+    REPOSITORY_REFUSED: { code: 42250, message: 'This repository is refused: {why}' },
+    QUEUE_FULL: { code: 42950, message: '{waiting} deployments wait already' }
+});
+
+/** Why a deployment failed. */
+export type Reason =
+    | 'FETCH_FAILED'
+    | 'CHECKS_FAILED'
+    | 'BUILD_FAILED'
+    | 'BUILD_TIMEOUT'
+    | 'TOO_LARGE'
+    | 'HOOK_FAILED'
+    | 'START_FAILED'
+    | 'UNHEALTHY'
+    | 'SWITCH_FAILED'
+    | 'CANARY_REVERTED'
+    | 'TOOL_MISSING'
+    | 'CANCELLED'
+    | 'PANEL_DIED';
+
+/** What ends a deployment: the reason that its record shows, and the sentence that its log shows. */
+export class DeploymentFailed extends Error {
+    readonly reason: Reason;
+
+    constructor(reason: Reason, message: string, options?: ErrorOptions) {
+        super(message, options);
+        this.name = 'DeploymentFailed';
+        this.reason = reason;
+    }
+}

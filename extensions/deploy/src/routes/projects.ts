@@ -1,0 +1,193 @@
+/** Routes that list, make, change and remove projects. */
+import { errors, joi, pages, reply, taskSchema } from '@portico/sdk';
+
+import type { Project } from '../deployments/store.ts';
+import { parseAddress } from '../git/address.ts';
+import {
+    newProject,
+    projectChange,
+    type ProjectInput,
+    projectInput,
+    projectSchema
+} from '../projects/schema.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { projectParams, versionOf } from './params.ts';
+
+/** Registers the routes of projects. */
+export function registerProjectRoutes(ctx: Ctx, services: Services): void {
+    registerReading(ctx, services);
+    registerCreation(ctx, services);
+    registerChange(ctx, services);
+    registerRemoval(ctx, services);
+}
+
+function registerReading(ctx: Ctx, { store, views }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/projects',
+        id: 'projects',
+        access: 'read',
+        summary: 'List the projects',
+        ui: { title: 'Projects', primary: true, order: 1, label: 'name', empty: 'No project yet' },
+        validate: { query: joi.object(pages.query()) },
+        returns: joi.array().items(projectSchema),
+        async handler({ query }) {
+            const { rows, page } = pages.sorted(await store.projects(), query, ({ name }) => name);
+            return reply.list(await Promise.all(rows.map((project) => views.view(project))), page);
+        }
+    });
+    ctx.route({
+        method: 'GET',
+        path: '/projects/{id}',
+        id: 'project',
+        access: 'read',
+        summary: 'Show one project',
+        validate: { params: projectParams },
+        returns: projectSchema,
+        handler: async ({ params }) => views.view(await store.project(params.id))
+    });
+}
+
+function registerCreation(ctx: Ctx, services: Services): void {
+    const { store, views } = services;
+    ctx.route({
+        method: 'POST',
+        path: '/projects',
+        id: 'createProject',
+        access: 'write',
+        summary: 'Make a project',
+        description: 'Nothing is deployed yet: that is a call of its own, or a push.',
+        answers: 'made',
+        ui: { title: 'New project', role: 'action', primary: true },
+        audit: { action: 'create', resource: 'project' },
+        validate: { payload: newProject },
+        returns: projectSchema,
+        async handler({ payload, audit }) {
+            const { version: _version, ...input } = payload;
+            await check(services, input);
+            const project = await store.addProject(input);
+            audit({ resourceId: project.id, after: { name: project.name, source: project.config.source } });
+            return reply.created(
+                `/api/plugins/${ctx.name}/projects/${project.id}`,
+                await views.view(project)
+            );
+        }
+    });
+}
+
+function registerChange(ctx: Ctx, services: Services): void {
+    const { store, views, changes, queue } = services;
+    ctx.route({
+        method: 'PUT',
+        path: '/projects/{id}',
+        id: 'updateProject',
+        access: 'write',
+        summary: 'Change a project',
+        description:
+            'Each field that is there replaces the one before whole. Domains change at once; everything else counts for the next deployment.',
+        answers: 'done',
+        ui: { title: 'Change' },
+        audit: { action: 'update', resource: 'project' },
+        validate: { params: projectParams, payload: projectChange },
+        returns: projectSchema,
+        async handler({ params, payload, audit, ifMatch }) {
+            const before = await store.project(params.id);
+            const { version: said, ...change } = payload;
+            const version = versionOf(before, { ifMatch }, said);
+            const input = merged(before, change);
+            await check(services, input, before);
+            audit({ resourceId: before.id });
+            const isRenamed = JSON.stringify(input.host) !== JSON.stringify(before.config.host);
+            const work = async (): Promise<Project> => {
+                const project = await store.configure(before.id, input, version);
+                if (isRenamed && project.live !== null) {
+                    // The engine may refuse the domains: then nothing is changed.
+                    await changes.rename(project, before);
+                }
+                return project;
+            };
+            return views.view(isRenamed ? await queue.hold(before.id, work) : await work());
+        }
+    });
+}
+
+function registerRemoval(ctx: Ctx, { store, queue, changes }: Services): void {
+    ctx.route({
+        method: 'DELETE',
+        path: '/projects/{id}',
+        id: 'deleteProject',
+        access: 'write',
+        summary: 'Remove a project',
+        description:
+            'Cancels what is under way, ends its programs, and removes its host and its releases; its shared folders stay with `keepFiles=true`.',
+        answers: 'task',
+        ui: {
+            title: 'Remove',
+            role: 'action',
+            confirm: 'Remove this project with its releases and its host?'
+        },
+        audit: { action: 'delete', resource: 'project' },
+        validate: {
+            params: projectParams,
+            query: joi.object({ keepFiles: joi.boolean().default(false).label('Keep its files') })
+        },
+        returns: taskSchema,
+        async handler({ params, query, audit, actor, ...request }) {
+            const project = await store.project(params.id);
+            versionOf(project, request);
+            audit({ resourceId: project.id, before: { name: project.name } });
+            const task = await ctx.task(
+                {
+                    kind: 'remove-project',
+                    title: `Remove ${project.name}`,
+                    access: 'write',
+                    actor,
+                    resource: project.name,
+                    key: `remove-${project.id}`
+                },
+                async () => {
+                    await queue.drain(project.id);
+                    await queue.hold(project.id, () => changes.remove(project.id, query.keepFiles));
+                    return { projectId: project.id };
+                }
+            );
+            return reply.accepted(task);
+        }
+    });
+}
+
+/** What an admin says of a project after a change. @throws VALIDATION_FAILED 40001 */
+function merged({ name, config }: Project, change: object): ProjectInput {
+    const said = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+    const { error, value } = projectInput.validate({ name, ...config, ...said });
+    if (error !== undefined) {
+        throw errors.invalid(error.details.map(({ path, message }) => ({ path: path.join('.'), message })));
+    }
+    return value as ProjectInput;
+}
+
+/** What a schema cannot say. @throws REPOSITORY_REFUSED 42250; VALIDATION_FAILED 40001; CONFLICT 40900 */
+async function check(
+    { git, connections, variables, store }: Services,
+    input: ProjectInput,
+    before?: Project
+): Promise<void> {
+    const address = parseAddress(input.source.url);
+    if (address.scheme === 'http') {
+        await git.open({ address, credentials: null });
+    }
+    await connections.check(input.source, address);
+    await variables.checkGroups(input.envGroups);
+    if (input.host !== null) {
+        const names = new Set([input.host.domain, ...input.host.aliases].map((name) => name.toLowerCase()));
+        for (const { id, config } of await store.projects()) {
+            const taken = [config.host?.domain ?? '', ...(config.host?.aliases ?? [])].some((name) =>
+                names.has(name.toLowerCase())
+            );
+            if (taken && id !== before?.id) {
+                throw errors.conflict('host.domain');
+            }
+        }
+    }
+}

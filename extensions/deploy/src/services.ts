@@ -1,0 +1,82 @@
+/** The services of one generation of the plugin. */
+import { Artifacts } from './build/artifacts.ts';
+import { Builder } from './build/builder.ts';
+import { Logs } from './deployments/log.ts';
+import { Pipeline } from './deployments/pipeline.ts';
+import { Queue } from './deployments/queue.ts';
+import { Retention } from './deployments/retention.ts';
+import { Store } from './deployments/store.ts';
+import { Variables } from './env/variables.ts';
+import { Connections } from './git/connections.ts';
+import { Git } from './git/git.ts';
+import type { Machine } from './machine.ts';
+import { ProjectChanges } from './projects/changes.ts';
+import { ProjectViews } from './projects/views.ts';
+import { Folders } from './releases/folders.ts';
+import { Hosts } from './releases/hosts.ts';
+import { Processes } from './releases/processes.ts';
+import { Releases } from './releases/releases.ts';
+import { Sandboxes } from './sandbox/programs.ts';
+import type { Ctx } from './settings.ts';
+
+/** What the routes ask. */
+export interface Services {
+    readonly store: Store;
+    readonly folders: Folders;
+    readonly logs: Logs;
+    readonly variables: Variables;
+    readonly connections: Connections;
+    readonly git: Git;
+    readonly sandboxes: Sandboxes;
+    readonly hosts: Hosts;
+    readonly processes: Processes;
+    readonly releases: Releases;
+    readonly retention: Retention;
+    readonly queue: Queue;
+    readonly views: ProjectViews;
+    readonly changes: ProjectChanges;
+}
+
+/** Makes the services and connects them. */
+export function createServices(ctx: Ctx, machine: Machine): Services {
+    const store = new Store(ctx);
+    const folders = new Folders(ctx, machine);
+    const logs = new Logs(ctx);
+    const variables = new Variables(ctx);
+    const connections = new Connections();
+    const git = new Git(ctx, folders);
+    const sandboxes = new Sandboxes(ctx, folders);
+    const hosts = new Hosts(ctx, folders);
+    const processes = new Processes(ctx, folders);
+    const releases = new Releases({ ctx, folders, hosts, processes, sandboxes });
+    const retention = new Retention(store, releases);
+    const artifacts = new Artifacts(folders, sandboxes);
+    const builder = new Builder({ ctx, folders, git, sandboxes, artifacts });
+    const pipeline = new Pipeline({
+        ctx,
+        store,
+        logs,
+        variables,
+        connections,
+        git,
+        builder,
+        releases,
+        retention
+    });
+    const queue = new Queue(ctx, store, logs, pipeline);
+    const views = new ProjectViews(store, processes);
+    const shared = {
+        store,
+        folders,
+        logs,
+        variables,
+        connections,
+        git,
+        sandboxes,
+        hosts,
+        processes,
+        releases
+    };
+    const changes = new ProjectChanges(shared);
+    return { ...shared, retention, queue, views, changes };
+}

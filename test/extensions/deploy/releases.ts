@@ -1,0 +1,162 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
+import { DeployRig, server, withoutSandbox } from './rig.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+const real = itUnless(withoutSandbox, it);
+
+const limitMs = 120_000;
+let rig: DeployRig;
+
+const packageOf = (start: string): string => JSON.stringify({ name: 'app', scripts: { start } });
+const quick = { run: { drainSeconds: 1 }, health: { successes: 1 } };
+
+describe('A project', { timeout: limitMs }, () => {
+    before({ timeout: limitMs }, async () => {
+        if (withoutSandbox === undefined) {
+            rig = await DeployRig.start();
+        }
+    });
+
+    after({ timeout: limitMs }, async () => {
+        await rig?.close();
+    });
+
+    real('serves files of a commit, then of the next one, then of the first one again', async () => {
+        rig.git.create('site', { 'index.html': 'one', 'deep/page.html': 'deep' });
+        const id = await rig.project({
+            name: 'site',
+            source: { url: rig.git.url('site') },
+            host: { domain: 'site.test' },
+            ...quick
+        });
+        expect((await rig.get(`/projects/${id}`)).data).to.include({
+            state: 'empty',
+            runtime: null,
+            live: null
+        });
+        const first = await rig.serve(id);
+        expect(first).to.include({ number: 1, message: 'First', kept: true });
+        expect(await rig.page('site.test')).to.equal({ status: 200, text: 'one' });
+        expect((await rig.page('site.test', '/deep/page.html')).text).to.equal('deep');
+
+        rig.git.commit('site', { 'index.html': 'two' });
+        const second = await rig.serve(id);
+        expect((await rig.page('site.test')).text).to.equal('two');
+        expect((await rig.get(`/deployments/${first.id}`)).data.state).to.equal('retired');
+
+        const back = await rig.post(`/projects/${id}/rollback`);
+        expect([back.status, back.data.trigger]).to.equal([202, 'rollback']);
+        const third = await rig.over(back.data.id as number);
+        expect(third).to.include({ state: 'live', commit: first.commit });
+        expect(third.steps.find(({ name }) => name === 'build')?.state).to.equal('skipped');
+        expect((await rig.page('site.test')).text).to.equal('one');
+        expect(third.artifact).to.equal(first.artifact);
+        expect((await rig.get(`/projects/${id}`)).data).to.include({
+            state: 'live',
+            runtime: 'static',
+            live: third.id
+        });
+        expect((await rig.delete(`/deployments/${third.id}`)).code).to.equal(40901);
+        expect((await rig.delete(`/deployments/${second.id}`)).status).to.equal(200);
+        expect(readdirSync(join(rig.folder, `projects/${id}/releases`))).to.equal(['1']);
+        expect((await rig.delete(`/deployments/${second.id}`)).code).to.equal(40951);
+    });
+
+    real('builds a program, runs it as the account in a sandbox, and switches to the next one', async () => {
+        rig.git.create('app', {
+            'package.json': JSON.stringify({
+                name: 'app',
+                scripts: {
+                    start: 'node server.js',
+                    build: "node -e \"require('fs').writeFileSync('built', process.env.CI)\""
+                }
+            }),
+            'server.js': server('v1')
+        });
+        const id = await rig.project({
+            name: 'app',
+            source: { url: rig.git.url('app') },
+            host: { domain: 'app.test' },
+            ...quick
+        });
+        await rig.serve(id);
+        expect(await rig.page('app.test')).to.equal({ status: 200, text: 'v1' });
+        const [web] = (await rig.get(`/projects/${id}/processes`)).data;
+        expect(web).to.include({ name: 'web', instance: 0, state: 'running', restarts: 0 });
+        const release = join(rig.folder, `projects/${id}/releases/1`);
+        expect(readFileSync(join(release, 'built'), 'utf8')).to.equal('true');
+
+        rig.git.commit('app', { 'server.js': server('v2') });
+        await rig.serve(id);
+        expect((await rig.page('app.test')).text).to.equal('v2');
+        const [next] = (await rig.get(`/projects/${id}/processes`)).data;
+        expect(next.port).to.not.equal(web.port);
+        expect(existsSync(`/proc/${web.pid}`)).to.be.false();
+
+        rig.git.commit('app', { 'server.js': 'process.exit(3)' });
+        const broken = await rig.deploy(id);
+        expect([broken.state, broken.reason]).to.equal(['failed', 'START_FAILED']);
+        expect((await rig.page('app.test')).text).to.equal('v2');
+        expect(existsSync(join(rig.folder, `projects/${id}/releases/3`))).to.be.false();
+        expect((await rig.get('/queue')).data).to.equal({ running: [], waiting: [] });
+
+        const removed = await rig.delete(`/projects/${id}`);
+        expect(removed.status).to.equal(202);
+        await until(async () => (await rig.get(`/projects/${id}`)).status === 404);
+        expect(existsSync(join(rig.folder, `projects/${id}`))).to.be.false();
+        const { data: plugin } = await rig.client.get('/api/plugins/deploy');
+        expect(plugin.services.filter(({ name }: { name: string }) => name.startsWith(`p${id}-`))).to.equal(
+            []
+        );
+    });
+
+    real('fails with the reason, and leaves nothing behind', async () => {
+        rig.git.create('bad', {
+            'package.json': packageOf('node server.js'),
+            'server.js': server('x', 'response.statusCode = 500;')
+        });
+        const id = await rig.project({
+            name: 'bad',
+            source: { url: rig.git.url('bad') },
+            host: { domain: 'bad.test' },
+            health: { startSeconds: 2 }
+        });
+        const sick = await rig.deploy(id);
+        expect([sick.state, sick.reason]).to.equal(['failed', 'UNHEALTHY']);
+        expect(await rig.log(sick.id)).to.contain('It answered 500');
+        await rig.put(`/projects/${id}`, {
+            build: { kind: 'static', commands: [['sh', '-c', 'echo out; exit 7']] }
+        });
+        const unbuilt = await rig.deploy(id);
+        expect([unbuilt.state, unbuilt.reason]).to.equal(['failed', 'BUILD_FAILED']);
+        expect(await rig.log(unbuilt.id)).to.contain('ended with 7');
+        await rig.put(`/projects/${id}`, {
+            build: { kind: 'static', commands: [['sleep', '60']], timeoutSeconds: 10 }
+        });
+        const begun = await rig.begin(id);
+        await until(
+            async () => (await rig.get(`/deployments/${begun.id}`)).data.steps[2].state === 'running'
+        );
+        const [waiting, newest] = [await rig.begin(id), await rig.begin(id)];
+        expect((await rig.get(`/deployments/${waiting.id}`)).data.state).to.equal('superseded');
+        expect((await rig.post(`/deployments/${begun.id}/cancel`)).data).to.include({
+            state: 'cancelled',
+            reason: 'CANCELLED'
+        });
+        const late = await rig.over(newest.id);
+        expect([late.state, late.reason]).to.equal(['failed', 'BUILD_TIMEOUT']);
+        expect((await rig.deploy(id, { branch: 'none' })).reason).to.equal('FETCH_FAILED');
+        expect((await rig.client.get('/api/hosts?q=bad.test')).data).to.equal([]);
+        expect(readdirSync(join(rig.folder, `projects/${id}/releases`))).to.equal([]);
+        expect(readdirSync(join(rig.folder, `projects/${id}/builds`))).to.equal([]);
+        expect(readdirSync(join(rig.folder, `projects/${id}/artifacts`))).to.equal([]);
+    });
+});
