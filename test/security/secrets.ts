@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { readOrigin } from '../../core/src/engine/caddy/origin.ts';
 import { type EngineFolders, engineHome } from '../../core/src/engine/files/home.ts';
 import { codeOf } from '../support/core/entrance.ts';
 import { Client } from '../support/panel/client.ts';
@@ -76,6 +77,9 @@ describe('a secret', { timeout: 240_000 }, () => {
         client.token = keep('access token', login.token as string, { told: /^POST \/api\/auth\/login$/ });
         keep('refresh token', login.refreshToken as string, { told: /^POST \/api\/auth\/login$/ });
         await fill();
+        keep("name of the engine's admin API", readOrigin(folders), {
+            file: /\/(?:engine\/(?:origin|last\.json)|engine\.log|output\.log)$/
+        });
     });
 
     after(async () => at.close());
@@ -120,8 +124,7 @@ describe('a secret', { timeout: 240_000 }, () => {
                     op: 'set',
                     name: 'Authorization',
                     value: keep('header value', `Bearer canary${randomBytes(12).toString('hex')}`, {
-                        file: /\/(?:portico\.db(?:-wal)?|engine\/last\.json)$/,
-                        told: / \/api\/(?:hosts|import-export\/export)/
+                        file: /\/engine\/last\.json$/
                     })
                 }
             ]
@@ -162,7 +165,7 @@ describe('a secret', { timeout: 240_000 }, () => {
             client.post('/api/settings/channels', {
                 name: 'canary',
                 type: 'webhook',
-                url: 'https://192.0.2.1/',
+                url: `https://192.0.2.1/${keep('webhook address', `canary${randomBytes(12).toString('hex')}`)}`,
                 secret: webhook,
                 events: ['certificate.*']
             })

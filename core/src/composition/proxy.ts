@@ -72,7 +72,7 @@ export function createProxyServices(
     const binary = config.caddy === 'caddy' ? null : config.caddy;
     const driver =
         given ?? new CaddyDriver({ binary, dataDir: config.dataDir, user: config.engineUser, log });
-    const hostStore = new DatabaseHostStore(db);
+    const hostStore = new DatabaseHostStore(db, keyring);
     const certificateStore = new DatabaseCertificateStore(db, keyring);
     const engine = new ProxyEngine({
         driver,

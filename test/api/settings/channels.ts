@@ -78,7 +78,7 @@ describe('POST /api/settings/channels', () => {
             id: 1,
             name: 'ops',
             type: 'webhook',
-            url: receiver.url,
+            url: new URL(receiver.url).origin,
             events: ['certificate.*', 'engine.failed'],
             enabled: true,
             version: 1
@@ -249,6 +249,35 @@ describe('PUT /api/settings/channels/{id}', () => {
             await verifies(secret, receiver.received[1] as never),
             await verifies(other, receiver.received[1] as never)
         ]).to.equal([false, true]);
+    });
+
+    it('shows of the address of a webhook its origin alone, and keeps the rest when that is sent back', async () => {
+        const url = `${new URL(receiver.url).origin}/services/canary-path?key=canary-query`;
+        const { origin } = new URL(url);
+        const made = await webhook({ url });
+        expect(made.data.url).to.equal(origin);
+        const changed = await client.put(`${base}/1`, { ...made.data, name: 'renamed' });
+        expect(changed.data).to.include({ name: 'renamed', url: origin, version: 2 });
+        expect((await client.put(`${base}/1`, changed.data)).data.version, 'nothing changed').to.equal(2);
+        await client.post(`${base}/1/test`);
+        expect(receiver.received.at(-1)?.path).to.equal('/services/canary-path?key=canary-query');
+        const moved = await client.put(`${base}/1`, { url: `${new URL(receiver.url).origin}/canary-other` });
+        expect(moved.data).to.include({ url: origin, version: 3 });
+        await client.post(`${base}/1/test`);
+        expect(receiver.received.at(-1)?.path).to.equal('/canary-other');
+        const rows = await rig.store.db.read((em) =>
+            em.execute('select fields, sealed from notification_channel', [], 'all')
+        );
+        for (const text of [
+            ...[made, changed, moved, await client.get(base)].map((answer) => answer.text),
+            JSON.stringify(ports.recorded),
+            rig.store.lines.join(''),
+            JSON.stringify(rows)
+        ]) {
+            expect(text).to.not.include('canary');
+        }
+        await client.delete(`${base}/1`);
+        expect(JSON.stringify(ports.recorded)).to.not.include('canary');
     });
 
     it('refuses a version that is not the present one', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import Sqlite from 'better-sqlite3';
 
+import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
 import { openStorage } from '../../../core/src/composition/storage.ts';
 import { HostEntity } from '../../../core/src/features/hosts/entities.ts';
 import { HostList } from '../../../core/src/features/hosts/list.ts';
@@ -56,7 +57,7 @@ export async function bench(report: Report): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-bench-'));
     const db = await openStorage(folder);
     try {
-        const store = new DatabaseHostStore(db);
+        const store = new DatabaseHostStore(db, createKeyring(folder));
         const rows = rowsOf(many, '127.0.0.1:9');
         const changes = rows.map((row) => ({ id: row.site.id, row }));
         await db.write((tx) => store.write(tx, changes, true));

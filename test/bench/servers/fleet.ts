@@ -55,9 +55,9 @@ export async function startFleet(
     const panel = await createPanelProcess({ environment, node });
     try {
         mkdirSync(panel.dataDir, { mode: 0o700 });
-        createKeyring(panel.dataDir);
+        const keyring = createKeyring(panel.dataDir);
         const db = await openStorage(panel.dataDir);
-        const store = new DatabaseHostStore(db);
+        const store = new DatabaseHostStore(db, keyring);
         await db.write((tx) =>
             store.write(
                 tx,

@@ -86,7 +86,7 @@ export async function createHostKit(): Promise<HostKit> {
             accessLog: false
         }
     };
-    const rows = new DatabaseHostStore(store.db);
+    const rows = new DatabaseHostStore(store.db, store.keyring);
     const certificateRows = new DatabaseCertificateStore(store.db, store.keyring);
     const engine = new ProxyEngine({
         driver,

@@ -4,6 +4,8 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 
 export interface Received {
+    /** With its query. */
+    readonly path: string;
     readonly headers: IncomingHttpHeaders;
     readonly body: string;
     readonly at: number;
@@ -27,7 +29,7 @@ export async function openReceiver(): Promise<Receiver> {
                 body += chunk;
             })
             .once('end', () => {
-                const one = { headers: request.headers, body, at: Date.now() };
+                const one = { path: request.url ?? '', headers: request.headers, body, at: Date.now() };
                 received.push(one);
                 receiver.answer(response, one, received.length);
             });

@@ -30,7 +30,7 @@ export async function exportOffline(
     call: Call
 ): Promise<Awaited<ReturnType<ImportExport['export']>>> {
     const { db, clock, keyring } = parts;
-    const rows = new Map((await new DatabaseHostStore(db).load()).map((row) => [row.site.id, row]));
+    const rows = new Map((await new DatabaseHostStore(db, keyring).load()).map((row) => [row.site.id, row]));
     const absent = (): never => {
         throw new TypeError('An export needs no engine');
     };

@@ -3,6 +3,7 @@
  * undone, so old revisions can be removed without harm to the others.
  */
 import type { Database, Transaction } from '../../platform/database/database.ts';
+import { openHeaders, sealHeaders } from '../../platform/header-secrets.ts';
 import type { Author, HostRow } from '../change.ts';
 import { EngineStateEntity, RevisionEntity } from '../entities.ts';
 import type { EngineFragments, EngineSettings } from '../site.ts';
@@ -85,10 +86,12 @@ interface Row {
 export class Revisions {
     readonly #statements: ReturnType<typeof prepareStatements>;
     readonly #settings: SettingsCodec;
+    readonly #sealer: Sealer;
 
     constructor(db: Database, sealer: Sealer) {
         this.#statements = prepareStatements(db);
         this.#settings = new SettingsCodec(sealer);
+        this.#sealer = sealer;
     }
 
     memory(): EngineMemory {
@@ -136,7 +139,7 @@ export class Revisions {
             authors: JSON.stringify(by),
             changed: deltas.length,
             settings: this.#settings.seal(settings),
-            hosts: JSON.stringify(deltas)
+            hosts: JSON.stringify(deltas.map((delta) => this.#delta(delta, sealHeaders)))
         });
         await tx.em.nativeDelete(RevisionEntity, { number: { $lte: number - keptRevisions }, applied: true });
     }
@@ -166,7 +169,7 @@ export class Revisions {
     }
 
     changes(number: number): readonly HostDelta[] {
-        return deltasIn(this.#statements.deltasOf.get(number)?.hosts ?? '[]');
+        return this.#deltasIn(this.#statements.deltasOf.get(number)?.hosts ?? '[]');
     }
 
     settings(number: number): EngineSettings {
@@ -183,7 +186,7 @@ export class Revisions {
     ): ReadonlyMap<number, { readonly row: HostRow | null; readonly version: number }> {
         const found = new Map<number, { readonly row: HostRow | null; readonly version: number }>();
         for (const { hosts } of this.#statements.deltas.all(from, to)) {
-            for (const { id, before, after } of deltasIn(hosts)) {
+            for (const { id, before, after } of this.#deltasIn(hosts)) {
                 const version = Math.max(
                     found.get(id)?.version ?? 0,
                     before?.version ?? 0,
@@ -194,6 +197,20 @@ export class Revisions {
         }
 
         return found;
+    }
+
+    #deltasIn(text: string): readonly HostDelta[] {
+        return (JSON.parse(text) as readonly HostDelta[]).map((delta) => {
+            const { id, before, after } = this.#delta(delta, openHeaders);
+            return { id, before: revive(before), after: revive(after) };
+        });
+    }
+
+    /** A delta with the credentials of its rows sealed or opened. */
+    #delta({ id, before, after }: HostDelta, change: typeof sealHeaders | typeof openHeaders): HostDelta {
+        const row = (each: HostRow | null): HostRow | null =>
+            each === null ? null : { ...each, site: change(each.site, this.#sealer) };
+        return { id, before: row(before), after: row(after) };
     }
 }
 
@@ -281,13 +298,6 @@ const summaryOf = (row: Row): RevisionSummary => ({
     by: JSON.parse(row.authors) as readonly Author[],
     changed: row.changed
 });
-
-const deltasIn = (text: string): readonly HostDelta[] =>
-    (JSON.parse(text) as readonly HostDelta[]).map(({ id, before, after }) => ({
-        id,
-        before: revive(before),
-        after: revive(after)
-    }));
 
 const revive = (row: HostRow | null): HostRow | null =>
     row === null ? null : { ...row, createdAt: new Date(row.createdAt), updatedAt: new Date(row.updatedAt) };

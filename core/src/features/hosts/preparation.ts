@@ -10,7 +10,9 @@ import type { Clock } from '../../platform/clock.ts';
 import { invalid } from '../../platform/errors.ts';
 import { faultsOf } from '../../platform/validation.ts';
 import { build, type Built } from './input/build.ts';
+import { hideSecrets } from './input/hidden.ts';
 import { Faults } from './input/normalise.ts';
+import { checkKeptCredentials } from './rules/kept-credentials.ts';
 import type { Readable } from './rules/paths.ts';
 import { mayChange, refuse } from './rules/refusals.ts';
 import { checkSite, type SafetyContext } from './rules/safety.ts';
@@ -20,7 +22,7 @@ import { viewOf } from './view.ts';
 
 /** The hooks around a change of a host. They are called outside of every lock and transaction. */
 export interface HostHooks {
-    /** A waterfall: each tap may return another body. The body has no passwords. */
+    /** A waterfall: each tap may return another body. The body has no passwords, and no values of headers that are credentials. */
     beforeSave(before: HostView | null, body: HostChange, call: Call): Promise<HostChange>;
     /** Refuses a change. `after` is null for a removal. @throws REFUSED_BY_PLUGIN 40920 */
     guard(before: HostView | null, after: HostView | null, call: Call): Promise<void>;
@@ -98,6 +100,7 @@ export class HostPreparation {
         const known = new Set(faults.list.map(({ path }) => path));
         refuse([
             ...faults.list,
+            ...checkKeptCredentials(call, body, before?.site ?? null, built.site),
             ...checkSite(built.site, this.safetyIn(this.#engine.draft())).filter(
                 ({ path }) => !known.has(path)
             )
@@ -119,23 +122,9 @@ export class HostPreparation {
         return before !== null && isDeepStrictEqual(contentOf(before), contentOf(row)) ? before : row;
     }
 
-    /** Runs the body through the hook without its passwords, and puts them back to their users afterwards. */
+    /** Runs the body through the hook without its passwords and credentials, and puts them back where they were afterwards. */
     async #throughHook(before: HostRow | null, sent: HostChange, call: Call): Promise<HostChange> {
-        const secrets = new Map(
-            sent.access?.basicAuth?.flatMap(({ username, password }) =>
-                username === undefined || password === undefined ? [] : [[username, password] as const]
-            )
-        );
-        const shown: HostChange =
-            secrets.size === 0 || sent.access === null || sent.access === undefined
-                ? sent
-                : {
-                      ...sent,
-                      access: {
-                          ...sent.access,
-                          basicAuth: sent.access.basicAuth?.map(({ username }) => ({ username }))
-                      }
-                  };
+        const { shown, restore } = hideSecrets(sent);
         const returned = await this.#options.hooks.beforeSave(
             before === null ? null : viewOf(before, this.#engine.stateOf(before)),
             shown,
@@ -144,21 +133,8 @@ export class HostPreparation {
         if (returned === shown) {
             return sent;
         }
-        const faults = faultsOf(before === null ? hostCreate : hostUpdate, returned);
-        refuse(faults);
-        const { access } = returned;
-        return access === undefined || access === null || access.basicAuth === undefined
-            ? returned
-            : {
-                  ...returned,
-                  access: {
-                      ...access,
-                      basicAuth: access.basicAuth.map((entry) => ({
-                          ...entry,
-                          password: entry.password ?? secrets.get(entry.username ?? '')
-                      }))
-                  }
-              };
+        refuse(faultsOf(before === null ? hostCreate : hostUpdate, returned));
+        return restore(returned);
     }
 
     async #checkReadable(before: HostRow | null, site: Site): Promise<void> {

@@ -6,6 +6,8 @@ import type { Site } from '../../engine/site.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { readRow } from '../../platform/database/rows.ts';
 import { Writer } from '../../platform/database/writer.ts';
+import { openHeaders, sealHeaders } from '../../platform/header-secrets.ts';
+import type { Keyring } from '../../platform/keys/keyring.ts';
 import { HostEntity } from './entities.ts';
 import { storedView } from './view.ts';
 
@@ -32,11 +34,14 @@ const put = `insert into host (id, ${columns.join(', ')}) values (?${', ?'.repea
 /** The table of hosts behind the engine's queue. */
 export class DatabaseHostStore implements HostStore {
     readonly #db: Database;
+    readonly #keyring: Pick<Keyring, 'seal' | 'open'>;
     #changes = 0;
     readonly #writer = new Writer();
 
-    constructor(db: Database) {
+    /** @param keyring - seals the credentials in headers */
+    constructor(db: Database, keyring: Pick<Keyring, 'seal' | 'open'>) {
         this.#db = db;
+        this.#keyring = keyring;
     }
 
     /** A number that grows with every commit that touched a host. */
@@ -49,7 +54,7 @@ export class DatabaseHostStore implements HostStore {
             'select id, site, version, owner, tags, notes, created_at as createdAt, updated_at as updatedAt from host order by id'
         );
         // A host that is left out would lose its site: the panel rather does not start.
-        return statement.all().map((row) => readRow('host', row.id, () => fromStored(row)));
+        return statement.all().map((row) => readRow('host', row.id, () => fromStored(row, this.#keyring)));
     }
 
     async write(
@@ -67,7 +72,7 @@ export class DatabaseHostStore implements HostStore {
         if (kept.length > 0) {
             const statement = await this.#writer.statement(tx, put);
             for (const row of kept) {
-                statement.run(...toStored(row, applied));
+                statement.run(...toStored(row, applied, this.#keyring));
             }
         }
         this.#changed(tx);
@@ -122,9 +127,9 @@ interface StoredRow {
     readonly updatedAt: string;
 }
 
-function fromStored(stored: StoredRow): HostRow {
+function fromStored(stored: StoredRow, keyring: Pick<Keyring, 'open'>): HostRow {
     return {
-        site: JSON.parse(stored.site) as Site,
+        site: openHeaders(JSON.parse(stored.site) as Site, keyring),
         version: stored.version,
         owner: stored.owner,
         tags: JSON.parse(stored.tags) as string[],
@@ -135,7 +140,7 @@ function fromStored(stored: StoredRow): HostRow {
 }
 
 /** The values of `put`. */
-function toStored(row: HostRow, applied: boolean): readonly unknown[] {
+function toStored(row: HostRow, applied: boolean, keyring: Pick<Keyring, 'seal'>): readonly unknown[] {
     const { site } = row;
     return [
         site.id,
@@ -150,7 +155,7 @@ function toStored(row: HostRow, applied: boolean): readonly unknown[] {
         row.updatedAt.toISOString(),
         applied ? 1 : 0,
         searchText(row),
-        JSON.stringify(site),
+        JSON.stringify(sealHeaders(site, keyring)),
         JSON.stringify(storedView(row))
     ];
 }

@@ -1,6 +1,7 @@
-/** Shows a host as the API answers it: everything that was set, but never a password or its hash. */
+/** Shows a host as the API answers it: everything that was set, but never a password, its hash, or a header's value that is a credential. */
 import type { HostRow, HostState } from '../../engine/change.ts';
 import type { PhpContent } from '../../engine/site.ts';
+import { withoutValues } from '../../platform/header-secrets.ts';
 import type { HostView } from './schema/view.ts';
 
 /** The part of a view that is stored. `state` and `stateMessage` depend on the engine and are added later. */
@@ -23,7 +24,7 @@ export function storedView(row: HostRow): Omit<HostView, 'state' | 'stateMessage
         loadBalancing: site.loadBalancing,
         healthCheck: site.healthCheck,
         locations: [...site.locations],
-        headers: { request: [...site.headers.request], response: [...site.headers.response] },
+        headers: { request: withoutValues(site.headers.request), response: [...site.headers.response] },
         access: {
             allow: [...site.access.allow],
             deny: [...site.access.deny],

@@ -15,7 +15,7 @@ const ChannelEntity = defineEntity({
         enabled: p.integer(),
         /** JSON object of the fields of the type, without secrets. */
         fields: p.text(),
-        /** The one secret of the channel, sealed under the label `notifications`; null without one. */
+        /** Sealed under the label `notifications`: the password of an email channel, or JSON with address and secret of a webhook; null without any. */
         sealed: p.text().nullable(),
         version: p.integer(),
         createdAt: p.string(),

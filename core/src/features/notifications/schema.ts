@@ -24,7 +24,12 @@ const secret = () =>
         );
 const password = () => joi.secret().max(1024);
 const own = {
-    url: joi.string().max(2048).description('webhook: http or https; no user name, no password'),
+    url: joi
+        .string()
+        .max(2048)
+        .description(
+            'webhook: http or https; no user name, no password. Only its origin is read back; sent back like that, the address stays as it is'
+        ),
     secret: secret(),
     host: joi.string().max(253).description('email: name or address of the server'),
     port: joi
@@ -112,7 +117,7 @@ export const channelView = joi.object({
     type: joi.string().valid('webhook', 'email').required(),
     events: joi.array().items(joi.string()).required(),
     enabled: joi.boolean().required(),
-    url: joi.string(),
+    url: joi.string().description('webhook: only the origin of its address'),
     secret: joi.string().description('webhook: only in the answer to the creation of a channel without one'),
     host: joi.string(),
     port: joi.number().integer(),

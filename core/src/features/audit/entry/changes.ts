@@ -1,14 +1,13 @@
 /** What a change did, in a form that is safe to keep for years: only the changed fields, with secrets masked and size and depth bounded. */
 import { canonicalize } from '@portico/sdk';
 
+import { isSecretHeader } from '../../../platform/header-secrets.ts';
 import { clean } from './text.ts';
 
 const mask = '[masked]';
 /** Names of fields whose value is a secret. `keyId` and the like only name a key. */
 const secretKey =
     /pass(?:word|phrase|wd)?$|secret|tokens?$|keys?$|hash(?:es)?$|credential|totp|otp$|recovery|mac$|eab$|authorization|cookie|salt$|pin$|bearer|signature/i;
-/** Names of headers whose value is a secret: `{ name: 'Authorization', value: '…' }`. */
-const secretName = /authorization|cookie|token|secret|password|api-?key|auth-key|credential/i;
 const userInfo = /(\b[a-z][a-z0-9+.-]*:\/\/)[^/@\s"]*:[^/@\s"]*@/gi;
 
 const deepest = 8;
@@ -135,7 +134,8 @@ function plainObject(value: object, depth: number, budget: Budget): unknown {
             ? (Object.fromEntries([...value].filter(([key]) => typeof key === 'string')) as Fields)
             : (value as Fields);
     const headerName = fields['name'];
-    const masksValue = typeof headerName === 'string' && secretName.test(headerName) && 'value' in fields;
+    // As in `{ name: 'Authorization', value: '…' }`.
+    const masksValue = typeof headerName === 'string' && isSecretHeader(headerName) && 'value' in fields;
     for (const key of Object.keys(fields)) {
         if (budget.left <= 0) {
             budget.truncated = true;

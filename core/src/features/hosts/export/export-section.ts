@@ -2,6 +2,7 @@
 import type { Engine, HostRow } from '../../../engine/change.ts';
 import type { Incoming, Reading, Section } from '../../../engine/section.ts';
 import type { Clock } from '../../../platform/clock.ts';
+import { valuesOf } from '../../../platform/header-secrets.ts';
 import type { HostHooks } from '../preparation.ts';
 import type { Readable } from '../rules/paths.ts';
 import type { SafetyContext } from '../rules/safety.ts';
@@ -33,6 +34,9 @@ export function createHostSection(options: HostSectionOptions): Section {
                 .map((row) => {
                     for (const { username, hash } of row.site.access.basicAuth) {
                         sink?.put(`${row.site.domain}/basicAuth/${username}`, hash);
+                    }
+                    for (const [key, value] of valuesOf(row.site.headers.request)) {
+                        sink?.put(`${row.site.domain}/headers/request/${key}`, value);
                     }
                     return storedView(row);
                 });

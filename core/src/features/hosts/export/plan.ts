@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { HostRow } from '../../../engine/change.ts';
 import type { Entry, Ground } from '../../../engine/section.ts';
 import type { Site } from '../../../engine/site.ts';
+import { hidesValue, valuesOf, withValues } from '../../../platform/header-secrets.ts';
 import type { Read } from './reading.ts';
 
 /** A row that changes: null before a creation, null after a removal. */
@@ -100,7 +101,7 @@ function idsFor(hosts: readonly Read[], { draft }: Ground): ReadonlyMap<Read, nu
 
 /** What the document leaves open is resolved against what there is, and said. */
 function resolveReferences(
-    { site, withoutHash }: Read,
+    { site, withoutHash, withoutValue }: Read,
     before: HostRow | null,
     ground: Ground,
     notes: string[]
@@ -120,6 +121,17 @@ function resolveReferences(
             const open = resolved.access.basicAuth.length === 0 ? '; no password is asked any more' : '';
             notes.push(
                 `access.basicAuth: ${missing.join(', ')} left out, since the document has no passwords${open}`
+            );
+        }
+    }
+    if (withoutValue !== null) {
+        const found = withValues(withoutValue, valuesOf(before?.site.headers.request ?? []));
+        const request = found.filter((each) => !hidesValue(each) || each.value !== '');
+        const missing = found.filter((each) => !request.includes(each)).map(({ name }) => name);
+        resolved = { ...resolved, headers: { ...resolved.headers, request } };
+        if (missing.length > 0) {
+            notes.push(
+                `headers.request: ${missing.join(', ')} left out, since the document has no values of credentials`
             );
         }
     }

@@ -3,8 +3,10 @@ import type { HostRow } from '../../../engine/change.ts';
 import type { Reading, Secrets } from '../../../engine/section.ts';
 import type { Site } from '../../../engine/site.ts';
 import type { Clock } from '../../../platform/clock.ts';
+import { hidesValue, keysOf, withValues } from '../../../platform/header-secrets.ts';
 import { faultsOf } from '../../../platform/validation.ts';
 import { build } from '../input/build.ts';
+import { operationsOf } from '../input/hidden.ts';
 import { Faults } from '../input/normalise.ts';
 import type { Readable } from '../rules/paths.ts';
 import { type HostChange, hostUpdate } from '../schema/bodies.ts';
@@ -26,6 +28,8 @@ export interface Read {
     readonly notes: readonly string[];
     /** Users whose hashes are not in the document. */
     readonly withoutHash: readonly string[];
+    /** The operations on requests as the document has them, where it lacks values of some; null otherwise. */
+    readonly withoutValue: Site['headers']['request'] | null;
 }
 
 /** Reads them all; what is wrong goes to the faults. */
@@ -63,7 +67,8 @@ function readHost(value: unknown, at: number, { path, faults, secrets }: Reading
         return null;
     }
     const sent = value as HostChange & { readonly domain: string };
-    const { body, hashes, withoutHash } = withoutPasswords(sent, secrets, own, faults);
+    const { body: rest, hashes, withoutHash } = withoutPasswords(sent, secrets, own, faults);
+    const { body, withoutValue } = withoutCredentials(rest, sent.domain, secrets);
     const found = new Faults();
     const built = build(body, { id: 0, before: null, hashes }, found);
     found.list.forEach((fault) => faults.add(`${own}.${fault.path}`, fault.message));
@@ -82,6 +87,7 @@ function readHost(value: unknown, at: number, { path, faults, secrets }: Reading
         id: Number.isSafeInteger(id) && (id as number) > 0 ? (id as number) : 0,
         notes: [],
         withoutHash,
+        withoutValue,
         row: {
             version: sent.version ?? 1,
             owner: typeof owner === 'string' ? owner : null,
@@ -137,6 +143,28 @@ function withoutPasswords(
                   }
               };
     return { body, hashes, withoutHash };
+}
+
+/** Puts the values of headers into the body. Operations without one are left out of it: the plan looks for them in the panel's host. */
+function withoutCredentials(
+    sent: HostChange,
+    domain: string,
+    secrets: Secrets | null
+): { readonly body: HostChange; readonly withoutValue: Read['withoutValue'] } {
+    if (sent.headers?.request === undefined) {
+        return { body: sent, withoutValue: null };
+    }
+    const operations = operationsOf(sent);
+    const known = keysOf(operations).flatMap((key) => {
+        const value = secrets?.get(`${domain}/headers/request/${key}`);
+        return value === undefined ? [] : [[key, value] as const];
+    });
+    const request = withValues(operations, new Map(known));
+    const whole = request.filter((each) => !hidesValue(each) || each.value !== '');
+    return {
+        body: { ...sent, headers: { ...sent.headers, request: whole } },
+        withoutValue: whole.length === request.length ? null : request
+    };
 }
 
 async function withReadable(host: Read, readable: Readable): Promise<Read> {

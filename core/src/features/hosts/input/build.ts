@@ -7,7 +7,7 @@ import type { Site, SiteType } from '../../../engine/site.ts';
 import type { HostChange } from '../schema/bodies.ts';
 import { buildAccess } from './access.ts';
 import { buildErrorPages, buildRedirect, readAdvanced, readFolder, readIndexFiles } from './content.ts';
-import { buildCors, buildOperations } from './headers.ts';
+import { buildCors, buildOperations, buildRequestOperations } from './headers.ts';
 import { merge, mergePlain } from './merge.ts';
 import { fastcgiAddress, type Faults, siteName } from './normalise.ts';
 import {
@@ -107,7 +107,7 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
         ),
         locations: merge(body.locations, kept.locations, [], (value) => buildLocations(value, faults)),
         headers: merge(body.headers, kept.headers, blank.headers, (value) => ({
-            request: buildOperations(value.request, 'headers.request', faults),
+            request: buildRequestOperations(value.request, kept.headers.request, faults),
             response: buildOperations(value.response, 'headers.response', faults)
         })),
         access: merge(body.access, kept.access, blank.access, (value) =>

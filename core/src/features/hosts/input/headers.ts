@@ -1,9 +1,34 @@
 /** Header operations and CORS: from what was sent to what is stored. */
 import type { Site } from '../../../engine/site.ts';
+import { hidesValue, valuesOf, withValues } from '../../../platform/header-secrets.ts';
 import type { HostChange } from '../schema/bodies.ts';
+import { operationsOf } from './hidden.ts';
 import { type Faults, headerName, isHeaderValue, isToken } from './normalise.ts';
 
 type Operations = NonNullable<NonNullable<HostChange['headers']>['request']>;
+
+/**
+ * Operations on requests. A credential that is not sent stays as it is.
+ *
+ * @param kept - the operations of the host as it is
+ */
+export function buildRequestOperations(
+    list: Operations | undefined,
+    kept: Site['headers']['request'],
+    faults: Faults
+): Site['headers']['request'] {
+    const path = 'headers.request';
+    const whole = withValues(operationsOf({ headers: { request: list ?? [] } }), valuesOf(kept));
+    whole.forEach((operation, at) => {
+        if (hidesValue(operation) && operation.value === '') {
+            faults.add(
+                `${path}.${at}.value`,
+                `${path}.${at}.value is required: the host has none for this header`
+            );
+        }
+    });
+    return buildOperations(whole, path, faults);
+}
 
 /** Header operations, in their order. */
 export function buildOperations(

@@ -156,7 +156,12 @@ function readOperations() {
             joi.object({
                 op: joi.string().valid('set', 'add', 'delete').required(),
                 name: joi.string().required(),
-                value: joi.string().allow('').required()
+                value: joi
+                    .string()
+                    .allow('')
+                    .description(
+                        'Missing where it is a credential: of `Authorization`, cookies, and names with token, secret, password, key'
+                    )
             })
         )
         .required();

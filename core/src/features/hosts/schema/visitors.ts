@@ -18,7 +18,12 @@ const operations = () =>
                     .description(
                         'Header name. `Host` of a request can only be set, and needs `hosts:unsafe`'
                     ),
-                value: text(8192).allow('').default('').description('Empty for `delete`')
+                value: text(8192)
+                    .allow('')
+                    .default('')
+                    .description(
+                        'Empty for `delete`. Write-only for `Authorization` and its like in a request; without it, the present value stays'
+                    )
             })
         )
         .max(bounds.headerOperations);

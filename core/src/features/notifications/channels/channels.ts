@@ -13,7 +13,7 @@ import type { EmailFields } from '../delivery/email.ts';
 import type { WebhookFields } from '../delivery/webhook.ts';
 import type { ChannelRow } from '../entities.ts';
 import type { ChannelCreate, ChannelUpdate, ChannelView } from '../schema.ts';
-import { type ChannelFields, mergeFields } from './fields.ts';
+import { type ChannelFields, mergeFields, shownUrl } from './fields.ts';
 import type { ChannelStore } from './store.ts';
 
 /** Label under which secrets are sealed. */
@@ -69,8 +69,7 @@ export class Channels {
                 type: body.type,
                 events: JSON.stringify(body.events),
                 enabled: Number(body.enabled),
-                fields: JSON.stringify(merged.fields),
-                sealed: sealSecret(this.#options.keyring, merged.secret),
+                ...storedFields(merged, this.#options.keyring),
                 version: 1,
                 createdAt: at,
                 updatedAt: at
@@ -153,11 +152,13 @@ export class Channels {
             name: body.name ?? before.name,
             events: body.events === undefined ? before.events : JSON.stringify(body.events),
             enabled: body.enabled === undefined ? before.enabled : Number(body.enabled),
-            fields: JSON.stringify(merged.fields),
-            sealed:
-                merged.secret === old.secret
-                    ? before.sealed
-                    : sealSecret(this.#options.keyring, merged.secret)
+            // Each seal differs from the one before it, and nothing may have changed.
+            ...(isDeepStrictEqual(
+                { fields: merged.fields, secret: merged.secret },
+                { fields: old.fields, secret: old.secret }
+            )
+                ? {}
+                : storedFields(merged, this.#options.keyring))
         };
         return isDeepStrictEqual({ ...before, ...changes }, before)
             ? null
@@ -181,28 +182,49 @@ export function channelOf(store: ChannelStore, id: number): ChannelRow {
 /** The fields of a channel with its secret. @throws Error when the secret was sealed under another key */
 export function fieldsOf(row: ChannelRow, keyring: Pick<Keyring, 'open'>): ChannelFields {
     const secret = row.sealed === null ? null : keyring.open(label, row.sealed);
-    return row.type === 'webhook'
-        ? {
-              type: 'webhook',
-              fields: JSON.parse(row.fields) as WebhookFields,
-              secret: secret ?? '',
-              generated: false
-          }
-        : { type: 'email', fields: JSON.parse(row.fields) as EmailFields, secret };
+    if (row.type !== 'webhook') {
+        return { type: 'email', fields: JSON.parse(row.fields) as EmailFields, secret };
+    }
+    const opened: SealedWebhook =
+        secret?.startsWith('{') === true
+            ? (JSON.parse(secret) as SealedWebhook)
+            : { ...(JSON.parse(row.fields) as WebhookFields), secret: secret ?? '' }; // as earlier versions wrote it
+    return { type: 'webhook', fields: { url: opened.url }, secret: opened.secret, generated: false };
 }
 
-/** Seals the secret of a channel; null stays null. */
-export function sealSecret(keyring: Pick<Keyring, 'seal'>, secret: string | null): string | null {
-    return secret === null ? null : keyring.seal(label, secret);
+/** What is sealed of a webhook: its address is a credential, too. */
+interface SealedWebhook extends WebhookFields {
+    readonly secret: string;
 }
 
-/** A channel as the API shows it: without its secret. */
+/** The fields of a channel as its row keeps them: secrets are sealed, and of the address of a webhook all but its origin. */
+export function storedFields(
+    { type, fields, secret }: ChannelFields,
+    keyring: Pick<Keyring, 'seal'>
+): Pick<ChannelRow, 'fields' | 'sealed'> {
+    if (type === 'email') {
+        return {
+            fields: JSON.stringify(fields),
+            sealed: secret === null ? null : keyring.seal(label, secret)
+        };
+    }
+    const sealed: SealedWebhook = { url: fields.url, secret };
+    return {
+        fields: JSON.stringify({ url: shownUrl(fields.url) }),
+        sealed: keyring.seal(label, JSON.stringify(sealed))
+    };
+}
+
+/** A channel as the API shows it: without its secrets. */
 export function viewOf(row: ChannelRow): ChannelView {
     const fields = JSON.parse(row.fields) as Pick<
         ChannelView,
         'url' | 'host' | 'port' | 'security' | 'username' | 'from' | 'to'
     >;
-    const own = row.type === 'webhook' ? fields : { ...fields, passwordSet: row.sealed !== null };
+    const own =
+        row.type === 'webhook'
+            ? { url: shownUrl(fields.url ?? '') }
+            : { ...fields, passwordSet: row.sealed !== null };
     return {
         id: row.id,
         name: row.name,

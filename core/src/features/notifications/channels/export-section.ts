@@ -11,8 +11,8 @@ import type { Keyring } from '../../../platform/keys/keyring.ts';
 import { faultsOf } from '../../../platform/validation.ts';
 import type { ChannelRow } from '../entities.ts';
 import { channelUpdate } from '../schema.ts';
-import { fieldsOf, mostChannels, sealSecret } from './channels.ts';
-import { type ChannelFields, mergeFields } from './fields.ts';
+import { fieldsOf, mostChannels, storedFields } from './channels.ts';
+import { type ChannelFields, mergeFields, shownUrl } from './fields.ts';
 import type { ChannelStore } from './store.ts';
 
 /** What the section needs. */
@@ -76,7 +76,7 @@ export function createChannelSection(options: ChannelSectionOptions): Section {
                     events: JSON.parse(row.events) as string[],
                     enabled: row.enabled === 1,
                     ...(type === 'webhook'
-                        ? { url: new URL(fields.url).origin }
+                        ? { url: shownUrl(fields.url) }
                         : { ...fields, to: [...fields.to] }),
                     createdAt: row.createdAt,
                     updatedAt: row.updatedAt
@@ -226,8 +226,7 @@ async function write(
             type: fields.type,
             events: JSON.stringify(eventsOf(written)),
             enabled: Number(written.enabled),
-            fields: JSON.stringify(fields.fields),
-            sealed: sealSecret(keyring, fields.secret)
+            ...storedFields(fields, keyring)
         };
         if (before === null) {
             const { createdAt, updatedAt } = written;

@@ -20,6 +20,9 @@ export type ChannelFields =
 const webhookKeys = ['url', 'secret'] as const;
 const emailKeys = ['host', 'port', 'security', 'username', 'password', 'from', 'to'] as const;
 
+/** What is shown of the address of a webhook: its origin. The rest is a credential; an address that is sent back as it was read is kept. */
+export const shownUrl = (url: string): string => new URL(url).origin;
+
 /** Merges what was sent into the fields that there are (null on creation). Adds every fault to `faults`, and then returns null. */
 export function mergeFields(
     type: 'webhook' | 'email',
@@ -49,7 +52,8 @@ function webhook(
     before: Extract<ChannelFields, { type: 'webhook' }> | null,
     add: Add
 ): ChannelFields {
-    const url = sent.url ?? before?.fields.url;
+    const old = before?.fields.url;
+    const url = sent.url === undefined || (old !== undefined && sent.url === shownUrl(old)) ? old : sent.url;
     if (url === undefined) {
         add('url', 'is required');
     } else {
