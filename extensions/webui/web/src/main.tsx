@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { queries } from './api/queries.ts';
 import { isLoggedIn, onChange } from './api/session.ts';
+import { Conflicts } from './kit/conflict.tsx';
 import { Questions } from './kit/questions.tsx';
 import { Toasts } from './kit/toast.tsx';
 import { Login } from './pages/login/login.tsx';
@@ -28,6 +29,7 @@ function App() {
     return (
         <QueryClientProvider client={queries}>
             {isIn ? <Shell /> : <Login />}
+            <Conflicts />
             <Questions />
             <Toasts />
         </QueryClientProvider>

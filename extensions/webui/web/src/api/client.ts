@@ -20,6 +20,7 @@ export interface CallOptions {
 /** An answer that is no failure. */
 export interface Answer<T> {
     readonly status: number;
+    readonly message: string;
     readonly data: T;
     readonly headers: Headers;
 }
@@ -41,8 +42,8 @@ export async function call<T = unknown>(
     options: CallOptions = {}
 ): Promise<Answer<T>> {
     const response = await exchange(method, path, options);
-    const { data } = (await response.json()) as { data: T };
-    return { status: response.status, data, headers: response.headers };
+    const { data, message } = (await response.json()) as { data: T; message: string };
+    return { status: response.status, message, data, headers: response.headers };
 }
 
 /** Calls the API and returns the response as it is. @throws ApiFailure as `call` does */

@@ -1,10 +1,8 @@
 /** A list: filters, pages, rows with their actions, and what makes a new row. */
-import { type InfiniteData, useInfiniteQuery } from '@tanstack/preact-query';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
-import { call } from '../api/client.ts';
-import type { ApiFailure } from '../api/failure.ts';
+import { useRows } from '../api/rows.ts';
 import { Button } from '../kit/button.tsx';
 import { Waiting } from '../kit/page.tsx';
 import { Table } from '../kit/table.tsx';
@@ -31,7 +29,7 @@ export function Collection({
 }) {
     const { list, create, item } = collection;
     const [filters, setFilters] = useState<FilterValues>({});
-    const { rows, error, isPending, more } = useRows(pathOf(list, params), filters);
+    const { rows, error, isPending, more } = useRows<Row>(pathOf(list, params), filters);
     const schema: Schema = list.answer.items ?? {};
     const label = labelOf(schema, list.ui.label);
     const idKey = idOf(schema, item?.param ?? 'id');
@@ -101,37 +99,4 @@ function RowActions({
             )}
         </div>
     );
-}
-
-interface RowsPage {
-    readonly rows: readonly Row[];
-    readonly next: string | null;
-}
-
-function useRows(path: string, filters: FilterValues) {
-    const query = useInfiniteQuery<
-        RowsPage,
-        ApiFailure,
-        InfiniteData<RowsPage, string>,
-        readonly unknown[],
-        string
-    >({
-        queryKey: ['read', path, filters],
-        initialPageParam: '',
-        async queryFn({ pageParam, signal }) {
-            const answer = await call<readonly Row[]>('GET', path, {
-                query: { ...filters, cursor: pageParam },
-                signal
-            });
-            const next = /[?&]cursor=([^&>]+)[^>]*>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
-            return { rows: answer.data, next: next === undefined ? null : decodeURIComponent(next) };
-        },
-        getNextPageParam: ({ next }) => next ?? undefined
-    });
-    return {
-        rows: query.data?.pages.flatMap((page) => page.rows) ?? [],
-        error: query.error,
-        isPending: query.isPending,
-        more: query.hasNextPage ? () => query.fetchNextPage() : null
-    };
 }

@@ -4,16 +4,16 @@ import { Link } from 'wouter-preact';
 
 import { useMay, useRead } from '../api/queries.ts';
 import { Button } from '../kit/button.tsx';
+import { writeOrAsk } from '../kit/conflict.tsx';
 import { Dialog } from '../kit/dialog.tsx';
 import { Page, Waiting } from '../kit/page.tsx';
-import { Value } from '../kit/value.tsx';
 import { changed, initialValue } from '../schema/changes.ts';
 import { SchemaForm } from '../schema/form.tsx';
-import { type Schema, titleOf } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
 import { Action, Download } from './action.tsx';
 import { Collection } from './collection.tsx';
 import { labelOf } from './columns.ts';
+import { Facts } from './facts.tsx';
 import { Live } from './live.tsx';
 import type { CardModel, Collection as CollectionModel, Item } from './model.ts';
 import type { Operation } from './operations.ts';
@@ -111,38 +111,6 @@ function Below({ item, params }: { readonly item: Item; readonly params: Params 
     );
 }
 
-/** The properties of an object, the compound ones last; those without a value are only named. */
-export function Facts({ row, schema }: { readonly row: Row; readonly schema: Schema }) {
-    const schemaOf = (key: string): Schema => schema.properties?.[key] ?? {};
-    const entries = Object.entries(row).filter(([key]) => schemaOf(key)['x-ui']?.widget !== 'hidden');
-    const filled = entries.filter(([, value]) => !isEmpty(value));
-    const empty = entries.filter(([, value]) => isEmpty(value));
-    const ordered = filled.toSorted(
-        ([, left], [, right]) => Number(isCompound(left)) - Number(isCompound(right))
-    );
-    return (
-        <>
-            <dl class="facts">
-                {ordered.map(([key, value]) => (
-                    <div key={key} class={isCompound(value) ? 'long' : ''}>
-                        <dt title={schemaOf(key).description}>{titleOf(key, schemaOf(key))}</dt>
-                        <dd>
-                            <Value name={key} value={value} schema={schemaOf(key)} />
-                        </dd>
-                    </div>
-                ))}
-            </dl>
-            {empty.length === 0 ? null : (
-                <small>
-                    {t('Not set: {names}', {
-                        names: empty.map(([key]) => titleOf(key, schemaOf(key))).join(', ')
-                    })}
-                </small>
-            )}
-        </>
-    );
-}
-
 /** An object that is read alone, with its change. That it is not there yet is no failure. */
 export function Card({
     card: { read, edit },
@@ -215,8 +183,13 @@ function Edit({
                         action={t('Save')}
                         onCancel={() => setOpen(false)}
                         onSend={async (value) => {
-                            const version = typeof row['version'] === 'number' ? row['version'] : undefined;
-                            await run(operation, params, { body: changed(schema, row, value), version });
+                            const body = changed(schema, row, value);
+                            await writeOrAsk({
+                                path: pathOf(operation, params),
+                                body,
+                                version: typeof row['version'] === 'number' ? row['version'] : undefined,
+                                save: (version) => run(operation, params, { body, version })
+                            });
                             setOpen(false);
                         }}
                     />
@@ -225,7 +198,3 @@ function Edit({
         </>
     );
 }
-
-const isEmpty = (value: unknown): boolean =>
-    value === null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);
-const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null;

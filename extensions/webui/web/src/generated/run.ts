@@ -1,5 +1,6 @@
 /** Calls of generated pages: paths with their parameters, and what the user is told after an answer. */
-import { address, type Answer, call, type CallOptions } from '../api/client.ts';
+import { type Answer, call, type CallOptions } from '../api/client.ts';
+import { downloadFrom } from '../api/download.ts';
 import { invalidate } from '../api/queries.ts';
 import { confirm } from '../kit/questions.tsx';
 import { toast, toastFailure } from '../kit/toast.tsx';
@@ -33,19 +34,9 @@ export async function run(
     return answer;
 }
 
-/** Downloads by a link of the browser: a ticket stands for the token in it. @throws ApiFailure */
-export async function save(
-    operation: Operation,
-    params: Params,
-    query: CallOptions['query'] = {}
-): Promise<void> {
-    const path = pathOf(operation, params);
-    const { data } = await call<{ ticket: string }>('POST', '/api/auth/tickets', { body: { path } });
-    const link = document.createElement('a');
-    link.href = address(path, { ...query, ticket: data.ticket });
-    link.download = '';
-    link.click();
-}
+/** Downloads what an operation answers. @throws ApiFailure */
+export const save = (operation: Operation, params: Params, query: CallOptions['query'] = {}): Promise<void> =>
+    downloadFrom(pathOf(operation, params), query);
 
 /** Downloads, and shows the failure. */
 export const download = (operation: Operation, params: Params): Promise<void> =>

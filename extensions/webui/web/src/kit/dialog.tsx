@@ -3,6 +3,7 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 
 import { t } from '../words/t.ts';
 import { Button } from './button.tsx';
+import { Icon } from './icon.tsx';
 
 /** A modal dialog on the native element: it keeps the focus, and gives it back. */
 export function Dialog({
@@ -36,7 +37,7 @@ export function Dialog({
             <header>
                 <h2 id={id}>{title}</h2>
                 <Button look="quiet" label={t('Close')} onPress={onClose}>
-                    ✕
+                    <Icon name="close" />
                 </Button>
             </header>
             {children}

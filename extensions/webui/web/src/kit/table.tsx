@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
+import { Icon } from './icon.tsx';
 import { t } from '../words/t.ts';
 
 /** One column of a table. */
@@ -16,17 +17,28 @@ export function Table<Row>({
     rows,
     keyOf,
     actions,
-    empty = t('Nothing here yet')
+    empty = t('Nothing here yet'),
+    icon = 'layout',
+    firstStep
 }: {
     readonly caption: string;
     readonly columns: readonly TableColumn<Row>[];
     readonly rows: readonly Row[];
     readonly keyOf: (row: Row) => string;
     readonly actions?: (row: Row) => ComponentChildren;
+    /** Said where there is no row, with a sign and what to do first. */
     readonly empty?: string;
+    readonly icon?: string;
+    readonly firstStep?: ComponentChildren;
 }) {
     if (rows.length === 0) {
-        return <p class="empty">{empty}</p>;
+        return (
+            <div class="empty">
+                <Icon name={icon} />
+                <p>{empty}</p>
+                {firstStep}
+            </div>
+        );
     }
     return (
         <div class="scroll" role="region" aria-label={caption} tabIndex={0}>

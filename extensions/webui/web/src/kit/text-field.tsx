@@ -1,3 +1,5 @@
+import { useId } from 'preact/hooks';
+
 /** One line of text with its label. */
 export function TextField({
     label,
@@ -5,6 +7,8 @@ export function TextField({
     autocomplete,
     type = 'text',
     error = '',
+    help = '',
+    isRequired = true,
     onChange
 }: {
     readonly label: string;
@@ -13,20 +17,30 @@ export function TextField({
     readonly autocomplete: string;
     readonly type?: 'text' | 'password';
     readonly error?: string;
+    readonly help?: string;
+    readonly isRequired?: boolean;
     readonly onChange: (value: string) => void;
 }) {
+    const id = useId();
     return (
-        <label class="field">
-            <span>{label}</span>
+        <div class="field">
+            <label for={id}>{label}</label>
             <input
-                required
+                id={id}
+                required={isRequired}
                 type={type}
                 autocomplete={autocomplete}
                 aria-invalid={error !== ''}
+                aria-describedby={`${id}-help ${id}-error`}
                 value={value}
                 onInput={(event) => onChange(event.currentTarget.value)}
             />
-            {error === '' ? null : <em role="alert">{error}</em>}
-        </label>
+            {help === '' ? null : <small id={`${id}-help`}>{help}</small>}
+            {error === '' ? null : (
+                <em id={`${id}-error`} role="alert">
+                    {error}
+                </em>
+            )}
+        </div>
     );
 }

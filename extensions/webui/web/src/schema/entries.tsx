@@ -39,7 +39,6 @@ export function Entry(props: EntryProps): JSX.Element {
             return <TextsEntry {...props} />;
         case 'map':
             return <MapEntry {...props} />;
-        case 'list':
         case 'json':
             return <JsonEntry {...props} />;
         default:

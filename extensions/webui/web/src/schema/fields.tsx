@@ -5,6 +5,7 @@ import { useId } from 'preact/hooks';
 import { Text } from '../kit/text.tsx';
 import { t } from '../words/t.ts';
 import { Entry as Control } from './entries.tsx';
+import { ItemsEntry } from './items.tsx';
 import { isWritable, plain, type Schema, titleOf } from './schema.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -60,7 +61,7 @@ export function Properties({
         <>
             {grouped(first, field)}
             {advanced.length === 0 ? null : (
-                <details open={advanced.some(([key]) => errors[key] !== undefined)}>
+                <details open={advanced.some(([key]) => hasError(errors, key))}>
                     <summary>{t('Advanced')}</summary>
                     {grouped(advanced, field)}
                 </details>
@@ -86,6 +87,22 @@ function Field(props: FieldProps) {
                 )}
                 <ObjectEntry {...props} schema={shape.schema} />
             </fieldset>
+        );
+    }
+    if (shape.kind === 'list') {
+        return (
+            <ItemsEntry
+                {...props}
+                help={help}
+                fields={(item, index, onChange) => (
+                    <Properties
+                        schema={shape.schema.items ?? {}}
+                        value={item}
+                        errors={errorsBelow(errors, `${name}.${index}`)}
+                        onChange={onChange}
+                    />
+                )}
+            />
         );
     }
     const entry = <Control {...props} shape={shape} id={id} describedBy={`${id}-help ${id}-error`} />;
@@ -116,15 +133,23 @@ function ObjectEntry({ name, schema, value, onChange, errors }: FieldProps) {
         <Properties
             schema={schema}
             value={present}
-            errors={Object.fromEntries(
-                Object.entries(errors)
-                    .filter(([path]) => path.startsWith(`${name}.`))
-                    .map(([path, text]) => [path.slice(name.length + 1), text])
-            )}
+            errors={errorsBelow(errors, name)}
             onChange={(next) =>
                 onChange(Object.values(next).every((each) => each === undefined) ? undefined : next)
             }
         />
+    );
+}
+
+/** The errors of what lies below a field, by their path from there. */
+export function errorsBelow(
+    errors: Readonly<Record<string, string>>,
+    name: string
+): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+        Object.entries(errors)
+            .filter(([path]) => path.startsWith(`${name}.`))
+            .map(([path, text]) => [path.slice(name.length + 1), text])
     );
 }
 
@@ -141,6 +166,9 @@ function grouped(entries: readonly Entry[], field: (entry: Entry) => ComponentCh
         )
     );
 }
+
+const hasError = (errors: Readonly<Record<string, string>>, key: string): boolean =>
+    Object.keys(errors).some((path) => path === key || path.startsWith(`${key}.`));
 
 function unitOf({ 'x-unit': unit }: Schema): string | undefined {
     return unit === undefined ? undefined : t('in {unit}', { unit: t(unit) });

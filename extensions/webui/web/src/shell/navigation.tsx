@@ -6,6 +6,7 @@ import { logOut } from '../api/login.ts';
 import { useMay, useMe } from '../api/queries.ts';
 import { pagesAt } from '../frames/brought.ts';
 import { Button } from '../kit/button.tsx';
+import { Icon } from '../kit/icon.tsx';
 import { LanguageButton } from '../kit/language.tsx';
 import type { Tag } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
@@ -14,22 +15,25 @@ import { t } from '../words/t.ts';
 interface Place {
     readonly href: string;
     readonly title: string;
+    readonly icon: string;
     readonly permission?: string;
 }
 
 const core = (): readonly Place[] => [
-    { href: '/', title: t('Overview') },
-    { href: '/p/hosts', title: t('Hosts'), permission: 'hosts:read' },
-    { href: '/p/certificates', title: t('Certificates'), permission: 'certificates:read' },
-    { href: '/p/dns-providers', title: t('DNS providers'), permission: 'dns:read' },
-    { href: '/p/proxyengine', title: t('Engine'), permission: 'engine:read' }
+    { href: '/', title: t('Overview'), icon: 'overview' },
+    { href: '/hosts', title: t('Hosts'), icon: 'globe', permission: 'hosts:read' },
+    { href: '/certificates', title: t('Certificates'), icon: 'shield', permission: 'certificates:read' },
+    { href: '/p/dns-providers', title: t('DNS providers'), icon: 'compass', permission: 'dns:read' },
+    { href: '/engine', title: t('Engine'), icon: 'engine', permission: 'engine:read' }
 ];
 const system = (): readonly Place[] => [
-    { href: '/plugins', title: t('Plugins'), permission: 'plugins:read' },
-    { href: '/p/users', title: t('Users'), permission: 'users:read' },
-    { href: '/p/audit', title: t('Audit log'), permission: 'audit:read' },
-    { href: '/p/tasks', title: t('Tasks') },
-    { href: '/settings', title: t('Settings'), permission: 'settings:read' }
+    { href: '/plugins', title: t('Plugins'), icon: 'puzzle', permission: 'plugins:read' },
+    { href: '/users', title: t('Users'), icon: 'users', permission: 'users:read' },
+    { href: '/audit', title: t('Audit log'), icon: 'history', permission: 'audit:read' },
+    { href: '/tasks', title: t('Tasks'), icon: 'tasks' },
+    { href: '/notifications', title: t('Notifications'), icon: 'bell', permission: 'settings:read' },
+    { href: '/transfer', title: t('Import and export'), icon: 'transfer', permission: 'export:run' },
+    { href: '/settings', title: t('Settings'), icon: 'settings', permission: 'settings:read' }
 ];
 
 /** The list of places, and the user. */
@@ -59,11 +63,16 @@ export function Navigation() {
             ))}
             <Places title={t('System')} places={permitted(system())} />
             <footer>
-                <Link href="/account">{me?.username ?? ''}</Link>
-                <LanguageButton />
-                <Button look="quiet" onPress={logOut}>
-                    {t('Log out')}
-                </Button>
+                <Link href="/account">
+                    <Icon name="user" />
+                    {me?.username ?? ''}
+                </Link>
+                <span class="row">
+                    <LanguageButton />
+                    <Button look="quiet" label={t('Log out')} onPress={logOut}>
+                        <Icon name="exit" />
+                    </Button>
+                </span>
             </footer>
         </nav>
     );
@@ -71,6 +80,8 @@ export function Navigation() {
 
 function Places({ title, places }: { readonly title?: string; readonly places: readonly Place[] }) {
     const [location] = useLocation();
+    const isHere = (href: string): boolean =>
+        location === href || (href !== '/' && location.startsWith(`${href}/`));
     if (places.length === 0) {
         return null;
     }
@@ -78,9 +89,10 @@ function Places({ title, places }: { readonly title?: string; readonly places: r
         <>
             {title === undefined ? null : <h2>{title}</h2>}
             <ul>
-                {places.map(({ href, title: text }) => (
+                {places.map(({ href, title: text, icon }) => (
                     <li key={href}>
-                        <Link href={href} aria-current={location === href ? 'page' : undefined}>
+                        <Link href={href} aria-current={isHere(href) ? 'page' : undefined}>
+                            <Icon name={icon} />
                             {text}
                         </Link>
                     </li>
@@ -93,7 +105,12 @@ function Places({ title, places }: { readonly title?: string; readonly places: r
 /** The pages that a plugin brings for the navigation; without any, the one that is generated for it. */
 function placesOf(tag: Tag, may: (permission: string) => boolean): readonly Place[] {
     const pages = pagesAt([tag], 'nav', may);
+    const icon = tag['x-icon'] ?? tag.name;
     return pages.length === 0
-        ? [{ href: `/p/${tag.name}`, title: t(tag['x-summary'] ?? inWords(tag.name)) }]
-        : pages.map(({ page }) => ({ href: `/p/${tag.name}/${page.id}`, title: t(page.title) }));
+        ? [{ href: `/p/${tag.name}`, title: t(tag['x-summary'] ?? inWords(tag.name)), icon }]
+        : pages.map(({ page }) => ({
+              href: `/p/${tag.name}/${page.id}`,
+              title: t(page.title),
+              icon: page.icon ?? icon
+          }));
 }

@@ -1,13 +1,14 @@
 /** What surrounds every screen: the navigation, the drawer of tasks, questions and toasts. */
 import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
-import { Route, Switch, useLocation } from 'wouter-preact';
+import { Link, Route, Switch, useLocation } from 'wouter-preact';
 
 import { onStepUp } from '../api/client.ts';
 import { followPanel } from '../api/live.ts';
 import type { Me } from '../api/login.ts';
 import { useRead } from '../api/queries.ts';
 import { Button } from '../kit/button.tsx';
+import { Icon } from '../kit/icon.tsx';
 import { Page, Waiting } from '../kit/page.tsx';
 import { askToStepUp } from '../kit/questions.tsx';
 import { ForcedPassword } from '../pages/account/password.tsx';
@@ -17,6 +18,16 @@ import { Navigation } from './navigation.tsx';
 import { TaskDrawer } from './tasks.tsx';
 
 const Dashboard = lazy(() => import('../pages/dashboard/dashboard.tsx'));
+const Hosts = lazy(() => import('../pages/hosts/hosts.tsx'));
+const Host = lazy(() => import('../pages/hosts/host.tsx'));
+const Certificates = lazy(() => import('../pages/certificates/certificates.tsx'));
+const Certificate = lazy(() => import('../pages/certificates/certificate.tsx'));
+const Engine = lazy(() => import('../pages/engine/engine.tsx'));
+const Users = lazy(() => import('../pages/users/users.tsx'));
+const Audit = lazy(() => import('../pages/audit/audit.tsx'));
+const Tasks = lazy(() => import('../pages/tasks/tasks.tsx'));
+const Notifications = lazy(() => import('../pages/notifications/notifications.tsx'));
+const Transfer = lazy(() => import('../pages/transfer/transfer.tsx'));
 const Plugins = lazy(() => import('../pages/plugins/plugins.tsx'));
 const Plugin = lazy(() => import('../pages/plugins/plugin.tsx'));
 const Settings = lazy(() => import('../pages/settings/settings.tsx'));
@@ -53,16 +64,33 @@ function Frame() {
             <a class="skip" href="#main">
                 {t('Skip to the content')}
             </a>
-            <Button look="quiet" label={t('Menu')} onPress={() => setOpen(!isOpen)}>
-                ☰
-            </Button>
+            <div class="topbar">
+                <Link class="brand" href="/">
+                    <img src="/favicon.svg" alt="" width="24" height="24" /> Portico
+                </Link>
+                <Button look="quiet" label={t('Menu')} onPress={() => setOpen(!isOpen)}>
+                    <Icon name={isOpen ? 'close' : 'menu'} />
+                </Button>
+            </div>
             <Navigation />
             <Suspense fallback={<Waiting error={null} />}>
                 <Switch>
                     <Route path="/" component={Dashboard} />
+                    <Route path="/hosts" component={Hosts} />
+                    <Route path="/hosts/:id">{({ id }: { id: string }) => <Host key={id} id={id} />}</Route>
+                    <Route path="/certificates" component={Certificates} />
+                    <Route path="/certificates/:id">
+                        {({ id }: { id: string }) => <Certificate key={id} id={id} />}
+                    </Route>
+                    <Route path="/engine" component={Engine} />
+                    <Route path="/users" component={Users} />
+                    <Route path="/audit" component={Audit} />
+                    <Route path="/tasks" component={Tasks} />
+                    <Route path="/notifications" component={Notifications} />
+                    <Route path="/transfer" component={Transfer} />
                     <Route path="/plugins" component={Plugins} />
                     <Route path="/plugins/:name">
-                        {({ name }: { name: string }) => <Plugin name={name} />}
+                        {({ name }: { name: string }) => <Plugin key={name} name={name} />}
                     </Route>
                     <Route path="/settings" component={Settings} />
                     <Route path="/account" component={Account} />

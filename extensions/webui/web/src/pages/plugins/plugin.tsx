@@ -1,22 +1,45 @@
-/** One plugin: its health with remedies, what it may do, and its settings. */
+/** One plugin: its state, what it may do, its settings, its log and its versions. */
+import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import { call } from '../../api/client.ts';
 import { queries, useMay, useRead } from '../../api/queries.ts';
-import { CopyButton } from '../../kit/copy.tsx';
+import { Button } from '../../kit/button.tsx';
+import { Icon } from '../../kit/icon.tsx';
+import { Log } from '../../kit/log.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
-import { toast } from '../../kit/toast.tsx';
+import { Tabs, useTab } from '../../kit/tabs.tsx';
+import { toast, toastFailure } from '../../kit/toast.tsx';
 import { Badge } from '../../kit/value.tsx';
 import { changed, initialValue } from '../../schema/changes.ts';
 import { SchemaForm } from '../../schema/form.tsx';
+import { relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
-import { type PluginView, remedyOf } from './plugin-view.ts';
+import { ChangeDialog, type Wanted } from './change-dialog.tsx';
+import { Health, Released, Refusals } from './facts.tsx';
+import type { PluginDetail } from './plugin-view.ts';
+import { Removal } from './removal.tsx';
 import { CapabilityList, Switch } from './switch.tsx';
+import { Versions } from './versions.tsx';
 
 /** The screen. */
 export default function Plugin({ name }: { readonly name: string }) {
-    const { data, error } = useRead<PluginView>(`/api/plugins/${name}`);
+    const { data, error } = useRead<PluginDetail>(`/api/plugins/${name}`);
     const may = useMay();
+    const [wanted, setWanted] = useState<Wanted | null>(null);
+    const canManage = may('plugins:manage');
+    const hasSettings = Object.keys(data?.settingsSchema?.properties ?? {}).length > 0;
+    const tabs = [
+        { id: 'overview', title: t('Overview') },
+        ...(canManage && hasSettings ? [{ id: 'settings', title: t('Settings') }] : []),
+        ...(canManage
+            ? [
+                  { id: 'log', title: t('Log') },
+                  { id: 'versions', title: t('Versions') }
+              ]
+            : [])
+    ];
+    const tab = useTab(tabs);
     if (data === undefined) {
         return (
             <Page title={name}>
@@ -26,86 +49,147 @@ export default function Plugin({ name }: { readonly name: string }) {
     }
     return (
         <Page
-            title={data.title}
-            lead={`${data.package ?? ''} ${data.version ?? ''}`}
-            actions={may('plugins:manage') ? <Switch plugin={data} /> : null}
+            title={t(data.title)}
+            lead={<Link href="/plugins">← {t('Plugins')}</Link>}
+            actions={
+                canManage ? (
+                    <>
+                        <Switch plugin={data} />
+                        <Removal plugin={data} />
+                    </>
+                ) : null
+            }
         >
             <p class="row">
                 <Badge text={data.state} />
+                <span class="tag">
+                    {data.package ?? ''} {data.version ?? ''}
+                </span>
                 {data.state === 'running' && may(`${name}:read`) ? (
                     <Link href={`/p/${name}`}>{t('Open its page')}</Link>
                 ) : null}
             </p>
-            {data.failure === null ? null : (
-                <div class="failure" role="alert">
-                    <p>{data.failure.message}</p>
-                    <small>{data.failure.code}</small>
-                </div>
-            )}
-            <Health plugin={data} />
-            <div class="columns">
+            <Banners plugin={data} canManage={canManage} onChoose={setWanted} />
+            <Tabs label={data.title} tabs={tabs} />
+            {tab === 'overview' ? <Overview plugin={data} /> : null}
+            {tab === 'settings' ? <PluginSettings plugin={data} /> : null}
+            {tab === 'log' ? (
                 <section class="card">
-                    <h2>{t('What it may do')}</h2>
-                    <CapabilityList capabilities={data.capabilities.granted} />
+                    <h2>{t('Its lines in the log of the panel')}</h2>
+                    <Log path={`/api/plugins/${name}/logs?lines=200&follow=true`} title={t('Log')} />
                 </section>
-                <section class="card">
-                    <h2>{t('Permissions')}</h2>
-                    <dl class="facts">
-                        {data.permissions.map((each) => (
-                            <div key={each.name}>
-                                <dt>{each.name}</dt>
-                                <dd>
-                                    {each.title} <small>{each.roles.join(', ')}</small>
-                                </dd>
-                            </div>
-                        ))}
-                    </dl>
-                </section>
-            </div>
-            {may('plugins:manage') ? <PluginSettings plugin={data} /> : null}
+            ) : null}
+            {tab === 'versions' ? <Versions plugin={data} onChoose={setWanted} /> : null}
+            {wanted === null ? null : <ChangeDialog wanted={wanted} onClose={() => setWanted(null)} />}
         </Page>
     );
 }
 
-function Health({ plugin: { health } }: { readonly plugin: PluginView }) {
-    if (health === null || health.checks.length === 0) {
-        return null;
-    }
+/** What asks for a decision. */
+function Banners({
+    plugin: { name, failure, quarantinedAt, available, adoptable },
+    canManage,
+    onChoose
+}: {
+    readonly plugin: PluginDetail;
+    readonly canManage: boolean;
+    readonly onChoose: (wanted: Wanted) => void;
+}) {
+    const adopt = (): Promise<void> =>
+        call('PUT', `/api/plugins/${name}`, { body: { adopt: true } })
+            .then(() => queries.invalidateQueries())
+            .catch(toastFailure);
     return (
-        <section class="card">
-            <h2>{t('Health')}</h2>
-            <ul class="checks">
-                {health.checks.map((check) => {
-                    const remedy = remedyOf(check);
-                    return (
-                        <li key={check.name}>
-                            <Badge text={check.state} /> <strong>{check.name}</strong> {check.evidence}
-                            {remedy === null ? null : (
-                                <p class="row">
-                                    <code>{remedy}</code>
-                                    <CopyButton text={remedy} />
-                                </p>
-                            )}
-                        </li>
-                    );
-                })}
-            </ul>
-        </section>
+        <>
+            {failure === null ? null : (
+                <div class="banner bad" role="alert">
+                    <Icon name="warning" />
+                    <div>
+                        <strong>{failure.message}</strong> <small>{failure.code}</small>
+                    </div>
+                </div>
+            )}
+            {quarantinedAt === null ? null : (
+                <div class="banner" role="status">
+                    <Icon name="shield" />
+                    <div>
+                        {t(
+                            'It took the panel down, so it is in quarantine since {when}. It starts again when you say so.',
+                            {
+                                when: relativeTime(quarantinedAt)
+                            }
+                        )}
+                    </div>
+                </div>
+            )}
+            {adoptable === null || !canManage ? null : (
+                <div class="banner" role="status">
+                    <div>
+                        {t('The package {package} has the same name. It can take over settings and data.', {
+                            package: adoptable
+                        })}
+                    </div>
+                    <Button onPress={adopt}>{t('Let it take over')}</Button>
+                </div>
+            )}
+            {available === null || !canManage ? null : (
+                <div class="banner good" role="status">
+                    <div>{t('Version {version} is there.', { version: available })}</div>
+                    <Button
+                        look="primary"
+                        onPress={() => onChoose({ kind: 'version', name, version: available, isBack: false })}
+                    >
+                        {t('Upgrade …')}
+                    </Button>
+                </div>
+            )}
+        </>
     );
 }
 
-function PluginSettings({ plugin }: { readonly plugin: PluginView }) {
+function Overview({ plugin }: { readonly plugin: PluginDetail }) {
+    const { capabilities, permissions } = plugin;
+    return (
+        <>
+            <Health plugin={plugin} />
+            <div class="columns wide">
+                <section class="card">
+                    <h2>{t('What it may do')}</h2>
+                    <CapabilityList capabilities={capabilities.granted} />
+                </section>
+                <section class="card">
+                    <h2>{t('Permissions')}</h2>
+                    <ul class="bare lined">
+                        {permissions.map(({ name, title, roles }) => (
+                            <li key={name}>
+                                <div class="fill">
+                                    {t(title)}
+                                    <br />
+                                    <small>{name}</small>
+                                </div>
+                                {roles.map((role) => (
+                                    <span key={role} class="tag">
+                                        {role}
+                                    </span>
+                                ))}
+                            </li>
+                        ))}
+                    </ul>
+                </section>
+                <Refusals plugin={plugin} />
+                <Released plugin={plugin} />
+            </div>
+        </>
+    );
+}
+
+function PluginSettings({ plugin }: { readonly plugin: PluginDetail }) {
     const { name, settings = {}, settingsSchema } = plugin;
-    if (
-        settingsSchema === null ||
-        settingsSchema === undefined ||
-        Object.keys(settingsSchema.properties ?? {}).length === 0
-    ) {
+    if (settingsSchema === null || settingsSchema === undefined) {
         return null;
     }
     return (
         <section class="card">
-            <h2>{t('Settings')}</h2>
             <SchemaForm
                 key={JSON.stringify(settings)}
                 schema={settingsSchema}

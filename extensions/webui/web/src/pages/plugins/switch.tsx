@@ -10,9 +10,8 @@ import { confirm } from '../../kit/questions.tsx';
 import { toast, toastFailure } from '../../kit/toast.tsx';
 import { showTask } from '../../shell/tasks.tsx';
 import { t } from '../../words/t.ts';
-import type { PluginView } from './plugin-view.ts';
-
-type Capabilities = Readonly<Record<string, unknown>>;
+import type { Capabilities, PluginView } from './plugin-view.ts';
+import { isWide } from './preview.tsx';
 
 /** The button, and the question for consent. */
 export function Switch({ plugin }: { readonly plugin: PluginView }) {
@@ -105,7 +104,11 @@ export function CapabilityList({ capabilities }: { readonly capabilities: Capabi
         public: t('Has routes without a login'),
         routes: t('Calls routes'),
         panel: t('Asks the panel for'),
-        collect: t('Calls hooks of others')
+        collect: t('Calls hooks of others'),
+        direct: t('Goes past the panel'),
+        certificates: t('Reads certificates'),
+        api: t('Calls the API'),
+        logs: t('Reads logs')
     };
     const entries = Object.entries(capabilities);
     if (entries.length === 0) {
@@ -116,10 +119,11 @@ export function CapabilityList({ capabilities }: { readonly capabilities: Capabi
             {entries.map(([key, value]) => {
                 const text = Array.isArray(value) ? value.join(', ') : String(value);
                 const isAny = Array.isArray(value) && value.includes('*');
+                const wide = isWide(key, value);
                 return (
                     <div key={key}>
                         <dt>{words[key] ?? key}</dt>
-                        <dd class={isAny ? 'warning' : ''}>{isAny ? t('any') : text}</dd>
+                        <dd class={wide ? 'warning' : ''}>{isAny ? t('any') : text}</dd>
                     </div>
                 );
             })}

@@ -1,0 +1,18 @@
+/** Files from the panel to the user's disk. */
+import { address, call, type CallOptions } from './client.ts';
+
+/** Downloads by a link of the browser: a ticket stands for the token in it. @throws ApiFailure */
+export async function downloadFrom(path: string, query: CallOptions['query'] = {}): Promise<void> {
+    const target = address(path, query);
+    const { data } = await call<{ ticket: string }>('POST', '/api/auth/tickets', { body: { path: target } });
+    location.assign(address(path, { ...query, ticket: data.ticket }));
+}
+
+/** Saves a text that is already here. */
+export function saveText(name: string, text: string): void {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

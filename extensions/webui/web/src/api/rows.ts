@@ -1,0 +1,58 @@
+/** A list of the panel, page by page, as far as it was looked at. */
+import { type InfiniteData, useInfiniteQuery } from '@tanstack/preact-query';
+
+import { call } from './client.ts';
+import type { ApiFailure } from './failure.ts';
+
+interface RowsPage<Row> {
+    readonly rows: readonly Row[];
+    readonly next: string | null;
+    /** Of all pages; null where the panel does not count. */
+    readonly total: number | null;
+}
+
+/** A list with what is there of it. */
+export interface Rows<Row> {
+    readonly rows: readonly Row[];
+    readonly total: number | null;
+    readonly error: ApiFailure | null;
+    readonly isPending: boolean;
+    /** Reads the next page; null where there is none, or it is under way. */
+    readonly more: (() => Promise<unknown>) | null;
+}
+
+/** Reads a list through the cache. While new filters are asked for, the rows of the old ones stay. */
+export function useRows<Row>(path: string, filters: Readonly<Record<string, unknown>>): Rows<Row> {
+    const query = useInfiniteQuery<
+        RowsPage<Row>,
+        ApiFailure,
+        InfiniteData<RowsPage<Row>, string>,
+        readonly unknown[],
+        string
+    >({
+        queryKey: ['read', path, filters],
+        initialPageParam: '',
+        placeholderData: (before) => before,
+        async queryFn({ pageParam, signal }) {
+            const { data, headers } = await call<readonly Row[]>('GET', path, {
+                query: { ...filters, cursor: pageParam },
+                signal
+            });
+            const next = /[?&]cursor=([^&>]+)[^>]*>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
+            const total = headers.get('x-total-count');
+            return {
+                rows: data,
+                next: next === undefined ? null : decodeURIComponent(next),
+                total: total === null ? null : Number(total)
+            };
+        },
+        getNextPageParam: ({ next }) => next ?? undefined
+    });
+    return {
+        rows: query.data?.pages.flatMap((page) => page.rows) ?? [],
+        total: query.data?.pages[0]?.total ?? null,
+        error: query.error,
+        isPending: query.isPending,
+        more: query.hasNextPage && !query.isFetchingNextPage ? () => query.fetchNextPage() : null
+    };
+}

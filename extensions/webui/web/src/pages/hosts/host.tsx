@@ -1,0 +1,181 @@
+/** One host, or a new one: its form, the checklist, who gets in, and what the engine gets. */
+import { useState } from 'preact/hooks';
+import { Link, useLocation } from 'wouter-preact';
+
+import { call } from '../../api/client.ts';
+import { invalidate, useMay, useRead } from '../../api/queries.ts';
+import { Facts } from '../../generated/facts.tsx';
+import { Button } from '../../kit/button.tsx';
+import { writeOrAsk } from '../../kit/conflict.tsx';
+import { Dialog } from '../../kit/dialog.tsx';
+import { Differences } from '../../kit/difference.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
+import { Tabs, useTab } from '../../kit/tabs.tsx';
+import { toast } from '../../kit/toast.tsx';
+import { Badge, Json } from '../../kit/value.tsx';
+import { t } from '../../words/t.ts';
+import { Admission } from './admission.tsx';
+import { Checklist } from './checklist.tsx';
+import { HostForm } from './host-form.tsx';
+import { hostTitles } from './host-schema.ts';
+import { HostMenu } from './menu.tsx';
+import type { HostRow } from './host-view.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+type HostDetail = HostRow & Values & { readonly version: number };
+
+/** The screen. @param id - `new`, or the host's */
+export default function Host({ id }: { readonly id: string }) {
+    return id === 'new' ? <NewHost /> : <OneHost id={id} />;
+}
+
+function NewHost() {
+    const [, navigate] = useLocation();
+    return (
+        <Page title={t('New host')} lead={<Back />}>
+            <HostForm
+                host={null}
+                onSend={async (body) => {
+                    const { data } = await call<{ id: number; domain: string }>('POST', '/api/hosts', {
+                        body
+                    });
+                    await invalidate('/api/hosts');
+                    toast(t('Created: {name}', { name: data.domain }));
+                    navigate(`/hosts/${data.id}?tab=check`);
+                }}
+            />
+        </Page>
+    );
+}
+
+function OneHost({ id }: { readonly id: string }) {
+    const { data, error } = useRead<HostDetail>(`/api/hosts/${id}`);
+    const may = useMay();
+    const tabs = [
+        { id: 'settings', title: t('Settings') },
+        { id: 'check', title: t('Checklist') },
+        { id: 'access', title: t('Who gets in') },
+        { id: 'preview', title: t('For the engine') }
+    ];
+    const tab = useTab(tabs);
+    if (data === undefined) {
+        return (
+            <Page title={t('Host')} lead={<Back />}>
+                <Waiting error={error} />
+            </Page>
+        );
+    }
+    const isOwn = data.owner === null;
+    return (
+        <Page
+            title={data.domain}
+            lead={<Back />}
+            actions={may('hosts:write') ? <Actions host={data} /> : null}
+        >
+            <p class="row">
+                <Badge text={data.state} />
+                <span class="tag">{t(data.type)}</span>
+                {isOwn ? null : (
+                    <span class="tag">{t('made by {plugin}', { plugin: data.owner ?? '' })}</span>
+                )}
+                {data.stateMessage === null ? null : <span class="failure">{data.stateMessage}</span>}
+            </p>
+            <Tabs label={data.domain} tabs={tabs} />
+            {tab === 'check' ? <Checklist id={data.id} /> : null}
+            {tab === 'access' ? <Admission id={data.id} /> : null}
+            {tab === 'preview' ? <Preview id={data.id} /> : null}
+            {tab !== 'settings' ? null : may('hosts:write') ? (
+                <Edit key={data.version} host={data} />
+            ) : (
+                <section class="card">
+                    <Facts row={data} schema={{}} />
+                </section>
+            )}
+        </Page>
+    );
+}
+
+function Actions({ host }: { readonly host: HostDetail }) {
+    return (
+        <>
+            {host.enabled && !host.domain.startsWith('*') ? (
+                <a
+                    class="button"
+                    href={`${host.ssl ? 'https' : 'http'}://${host.domain}/`}
+                    target="_blank"
+                    rel="noopener noreferrer"
+                >
+                    {t('Visit')}
+                </a>
+            ) : null}
+            <HostMenu host={host} />
+        </>
+    );
+}
+
+function Edit({ host }: { readonly host: HostDetail }) {
+    const [asked, setAsked] = useState<Values | null>(null);
+    // The form waits for the answer to the question, so that a refusal stands at its field.
+    const [answer, setAnswer] = useState<((isYes: boolean) => void) | null>(null);
+    const [, navigate] = useLocation();
+    const path = `/api/hosts/${host.id}`;
+    const save = async (body: Values): Promise<void> => {
+        const isWritten = await writeOrAsk({
+            path,
+            body,
+            version: host.version,
+            titles: hostTitles(),
+            save: (version) => call('PUT', path, { body, version })
+        });
+        await invalidate('/api/hosts');
+        if (isWritten) {
+            toast(t('Saved'));
+            navigate(`/hosts/${host.id}?tab=check`);
+        }
+    };
+    const send = async (body: Values): Promise<void> => {
+        const isYes = await new Promise<boolean>((resolve) => {
+            setAsked(body);
+            setAnswer(() => resolve);
+        });
+        setAsked(null);
+        if (isYes) {
+            await save(body);
+        }
+    };
+    return (
+        <>
+            <HostForm host={host} onSend={send} />
+            {asked === null ? null : (
+                <Dialog title={t('Save these changes?')} onClose={() => answer?.(false)} isWide>
+                    <Differences
+                        before={Object.fromEntries(Object.keys(asked).map((key) => [key, host[key]]))}
+                        after={asked}
+                        titles={hostTitles()}
+                    />
+                    <footer>
+                        <Button onPress={() => answer?.(false)}>{t('Cancel')}</Button>
+                        <Button look="primary" onPress={() => answer?.(true)}>
+                            {t('Save')}
+                        </Button>
+                    </footer>
+                </Dialog>
+            )}
+        </>
+    );
+}
+
+function Preview({ id }: { readonly id: number }) {
+    const { data, error } = useRead<unknown>(`/api/hosts/${id}/preview`);
+    return (
+        <section class="card">
+            <h2>{t('What the engine gets for this host')}</h2>
+            <p class="dim">{t('Secrets are hidden.')}</p>
+            {data === undefined ? <Waiting error={error} /> : <Json value={data} />}
+        </section>
+    );
+}
+
+function Back() {
+    return <Link href="/hosts">← {t('Hosts')}</Link>;
+}

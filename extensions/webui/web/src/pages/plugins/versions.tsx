@@ -1,0 +1,50 @@
+/** The versions that are kept here, and the way back to one. */
+import { Button } from '../../kit/button.tsx';
+import { Table } from '../../kit/table.tsx';
+import { Badge, Value } from '../../kit/value.tsx';
+import { t } from '../../words/t.ts';
+import type { Wanted } from './change-dialog.tsx';
+import type { PluginDetail } from './plugin-view.ts';
+
+/** The table. */
+export function Versions({
+    plugin: { name, versions },
+    onChoose
+}: {
+    readonly plugin: PluginDetail;
+    readonly onChoose: (wanted: Wanted) => void;
+}) {
+    return (
+        <Table
+            caption={t('Versions')}
+            rows={versions}
+            keyOf={({ version }) => version}
+            empty={t('It came with the panel or from a folder, so no other version of it is kept here.')}
+            columns={[
+                { key: 'version', title: t('Version'), cell: (row) => row.version },
+                {
+                    key: 'at',
+                    title: t('Installed'),
+                    cell: (row) => <Value value={row.installedAt} schema={{ format: 'date-time' }} />
+                },
+                { key: 'signature', title: t('Signature'), cell: (row) => row.signature },
+                {
+                    key: 'current',
+                    title: t('State'),
+                    cell: (row) => (row.current ? <Badge text="in use" tone="good" /> : <Badge text="kept" />)
+                }
+            ]}
+            actions={(row) =>
+                row.current ? null : (
+                    <Button
+                        onPress={() =>
+                            onChoose({ kind: 'version', name, version: row.version, isBack: true })
+                        }
+                    >
+                        {t('Go back to it …')}
+                    </Button>
+                )
+            }
+        />
+    );
+}
