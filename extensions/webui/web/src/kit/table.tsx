@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 
-import { Icon } from './icon.tsx';
 import { t } from '../words/t.ts';
+import { Icon } from './icon.tsx';
 
 /** One column of a table. */
 export interface TableColumn<Row> {

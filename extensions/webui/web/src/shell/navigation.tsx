@@ -32,7 +32,7 @@ const system = (): readonly Place[] => [
     { href: '/audit', title: t('Audit log'), icon: 'history', permission: 'audit:read' },
     { href: '/tasks', title: t('Tasks'), icon: 'tasks' },
     { href: '/notifications', title: t('Notifications'), icon: 'bell', permission: 'settings:read' },
-    { href: '/transfer', title: t('Import and export'), icon: 'transfer', permission: 'export:run' },
+    { href: '/exchange', title: t('Import and export'), icon: 'transfer', permission: 'export:run' },
     { href: '/settings', title: t('Settings'), icon: 'settings', permission: 'settings:read' }
 ];
 

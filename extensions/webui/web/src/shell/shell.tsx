@@ -27,7 +27,7 @@ const Users = lazy(() => import('../pages/users/users.tsx'));
 const Audit = lazy(() => import('../pages/audit/audit.tsx'));
 const Tasks = lazy(() => import('../pages/tasks/tasks.tsx'));
 const Notifications = lazy(() => import('../pages/notifications/notifications.tsx'));
-const Transfer = lazy(() => import('../pages/transfer/transfer.tsx'));
+const Exchange = lazy(() => import('../pages/exchange/exchange.tsx'));
 const Plugins = lazy(() => import('../pages/plugins/plugins.tsx'));
 const Plugin = lazy(() => import('../pages/plugins/plugin.tsx'));
 const Settings = lazy(() => import('../pages/settings/settings.tsx'));
@@ -64,14 +64,14 @@ function Frame() {
             <a class="skip" href="#main">
                 {t('Skip to the content')}
             </a>
-            <div class="topbar">
+            <header class="topbar">
                 <Link class="brand" href="/">
                     <img src="/favicon.svg" alt="" width="24" height="24" /> Portico
                 </Link>
                 <Button look="quiet" label={t('Menu')} onPress={() => setOpen(!isOpen)}>
                     <Icon name={isOpen ? 'close' : 'menu'} />
                 </Button>
-            </div>
+            </header>
             <Navigation />
             <Suspense fallback={<Waiting error={null} />}>
                 <Switch>
@@ -87,7 +87,7 @@ function Frame() {
                     <Route path="/audit" component={Audit} />
                     <Route path="/tasks" component={Tasks} />
                     <Route path="/notifications" component={Notifications} />
-                    <Route path="/transfer" component={Transfer} />
+                    <Route path="/exchange" component={Exchange} />
                     <Route path="/plugins" component={Plugins} />
                     <Route path="/plugins/:name">
                         {({ name }: { name: string }) => <Plugin key={name} name={name} />}

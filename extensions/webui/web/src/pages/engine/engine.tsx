@@ -1,6 +1,5 @@
 /** The engine: its state, its revisions, what differs from the panel's, its log and its upstreams. */
-import { useRead } from '../../api/queries.ts';
-import { useMay } from '../../api/queries.ts';
+import { useMay, useRead } from '../../api/queries.ts';
 import { Log } from '../../kit/log.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/table.tsx';

@@ -16,11 +16,11 @@ import {
     type HostType,
     hostTypes,
     pick,
-    sectionsOf,
     type Section,
+    sectionsOf,
     withWords
 } from './host-schema.ts';
-import { type Verdict, useValidation } from './use-validation.ts';
+import { useValidation, type Verdict } from './use-validation.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 type Errors = Readonly<Record<string, string>>;
@@ -58,19 +58,10 @@ function Fields({
     const [failure, setFailure] = useState<ApiFailure | null>(null);
     const form = useRef<HTMLFormElement>(null);
     const type = (value['type'] ?? 'proxy') as HostType;
-    const schema = useMemo(
-        () =>
-            withWords(
-                raw,
-                ((value['php'] ?? {}) as Values)['upstreams'] !== undefined,
-                value['ssl'] === true
-            ),
-        [raw, value]
-    );
+    const schema = useMemo(() => withWords(raw, value), [raw, value]);
     const toSend = bodyOf(schema, host, value, type);
     const isUntouched = host === null ? isEmpty(value['domain']) : Object.keys(toSend).length === 0;
-    const path = host === null ? '/api/hosts/validate' : `/api/hosts/${String(host['id'])}/validate`;
-    const verdict = useValidation(path, isUntouched ? null : toSend);
+    const verdict = useValidation(validatorOf(host), isUntouched ? null : toSend);
     const errors = failure === null ? whileTyping(verdict, value) : failure.fields;
     const send = async (): Promise<void> => {
         try {
@@ -215,6 +206,9 @@ function Says({ verdict, isNew }: { readonly verdict: Verdict; readonly isNew: b
         </p>
     );
 }
+
+const validatorOf = (host: Values | null): string =>
+    host === null ? '/api/hosts/validate' : `/api/hosts/${String(host['id'])}/validate`;
 
 /** The body of the write: only fields of the type. */
 function bodyOf(schema: Schema, host: Values | null, value: Values, type: HostType): Values {

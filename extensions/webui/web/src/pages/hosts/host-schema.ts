@@ -108,7 +108,9 @@ const choiceTitles = (): Readonly<Record<string, string>> => ({
 });
 
 /** The panel's schema with labels, words for choices, and what depends on other fields. */
-export function withWords(schema: Schema, isPhpPool: boolean, hasSsl: boolean): Schema {
+export function withWords(schema: Schema, value: Readonly<Record<string, unknown>>): Schema {
+    const isPhpPool = Object.hasOwn(value['php'] ?? {}, 'upstreams');
+    const hasSsl = value['ssl'] === true;
     const titles = hostTitles();
     const properties = Object.fromEntries(
         Object.entries(schema.properties ?? {}).map(([key, each]) => [

@@ -18,8 +18,8 @@ import { Admission } from './admission.tsx';
 import { Checklist } from './checklist.tsx';
 import { HostForm } from './host-form.tsx';
 import { hostTitles } from './host-schema.ts';
-import { HostMenu } from './menu.tsx';
 import type { HostRow } from './host-view.ts';
+import { HostMenu } from './menu.tsx';
 
 type Values = Readonly<Record<string, unknown>>;
 type HostDetail = HostRow & Values & { readonly version: number };

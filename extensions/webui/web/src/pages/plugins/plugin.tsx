@@ -16,7 +16,7 @@ import { SchemaForm } from '../../schema/form.tsx';
 import { relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { ChangeDialog, type Wanted } from './change-dialog.tsx';
-import { Health, Released, Refusals } from './facts.tsx';
+import { Health, Refusals, Released } from './facts.tsx';
 import type { PluginDetail } from './plugin-view.ts';
 import { Removal } from './removal.tsx';
 import { CapabilityList, Switch } from './switch.tsx';

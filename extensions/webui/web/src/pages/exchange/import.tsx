@@ -25,11 +25,7 @@ export function Import() {
     const body = { document, mode, ...(passphrase === '' ? {} : { passphrase }) };
     const read = async (file: File | undefined): Promise<void> => {
         setPlan(null);
-        try {
-            setDocument(file === undefined ? null : JSON.parse(await file.text()));
-        } catch {
-            toastFailure(new Error(t('This file is no export of a panel')));
-        }
+        setDocument(await parse(file));
     };
     const look = async (): Promise<void> => {
         setFailure(null);
@@ -101,6 +97,16 @@ export function Import() {
             </footer>
         </section>
     );
+}
+
+/** The document in a file; null, and a notice, where there is none. */
+async function parse(file: File | undefined): Promise<unknown> {
+    try {
+        return file === undefined ? null : JSON.parse(await file.text());
+    } catch {
+        toastFailure(new Error(t('This file is no export of a panel')));
+        return null;
+    }
 }
 
 function ModeChoice({ mode, onChange }: { readonly mode: Mode; readonly onChange: (mode: Mode) => void }) {

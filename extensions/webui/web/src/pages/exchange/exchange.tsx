@@ -6,7 +6,7 @@ import { Export } from './export.tsx';
 import { Import } from './import.tsx';
 
 /** The screen. */
-export default function Transfer() {
+export default function Exchange() {
     const may = useMay();
     return (
         <Page

@@ -1,0 +1,128 @@
+/** A panel with all extensions, a browser on it, and what every test of the pages asks. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from '@hapi/code';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+
+import { noBrowser, openPage, startBrowser, type WatchedPage } from '../../support/browser.ts';
+import {
+    adminPassword,
+    startPanel,
+    type TestPanel,
+    type TestPanelOptions
+} from '../../support/panel/panel.ts';
+import { until } from '../../support/until.ts';
+
+/** Where the extensions are. */
+export const extensions = fileURLToPath(new URL('../../../extensions', import.meta.url));
+
+/** Longest that one test of the pages may take. */
+export const limitMs = 90_000;
+
+// It runs in the browser; imported here, it would leave things on the global object.
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+const rules = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+/** A panel and a browser. */
+export interface Rig {
+    readonly panel: TestPanel;
+    /** Opens a page that is not logged in. */
+    page(options?: BrowserContextOptions): Promise<WatchedPage>;
+    /** Opens the pages in a context of its own, logged in as `admin` unless another user is named. */
+    open(options?: BrowserContextOptions, username?: string): Promise<WatchedPage>;
+    close(): Promise<void>;
+}
+
+/** Starts both. @param plugins - that must run before the first test */
+export async function startRig(
+    plugins: readonly string[] = ['webui'],
+    more: TestPanelOptions = {}
+): Promise<Rig> {
+    const panel = await startPanel({
+        ...more,
+        environment: {
+            PORTICO_PLUGIN_DIRS: extensions,
+            PORTICO_LOG_LEVEL: 'error',
+            ...more.environment
+        }
+    });
+    await until(async () => {
+        const { data } = await panel.client.get('/api/plugins');
+        const running = data.filter((each: { state: string }) => each.state === 'running');
+        return plugins.every((name) => running.some((each: { name: string }) => each.name === name));
+    }, 'the plugins to run');
+    const browser: Browser | null = noBrowser === undefined ? await startBrowser() : null;
+    const open = (options?: BrowserContextOptions): Promise<WatchedPage> => {
+        if (browser === null) {
+            throw new Error(noBrowser);
+        }
+        return openPage(browser, panel.port, options);
+    };
+    return {
+        panel,
+        page: open,
+        async open(options, username = 'admin') {
+            const watched = await open(options);
+            await logIn(
+                watched.page,
+                username,
+                username === 'admin' ? adminPassword : `${username} walks along the quay`
+            );
+            await watched.page.getByRole('heading', { name: 'Overview' }).waitFor();
+            return watched;
+        },
+        async close() {
+            await browser?.close();
+            await panel.close();
+        }
+    };
+}
+
+/** Fills the login in. */
+export async function logIn(page: Page, username: string, password: string): Promise<void> {
+    await page.goto('/');
+    await page.getByLabel('User name').fill(username);
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Log in' }).click();
+}
+
+/** Fails when a page did what no page may do, and closes it. */
+export async function finish({ page, faults: { policy, errors, foreign } }: WatchedPage): Promise<void> {
+    expect([policy, errors, foreign]).to.equal([[], [], []]);
+    await page.context().close();
+}
+
+/** Goes to a screen and waits until it is loaded. */
+export async function visit(page: Page, screen: string): Promise<void> {
+    await page.goto(screen);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await until(async () => (await page.locator('[aria-busy=true]').count()) === 0, `${screen} to be loaded`);
+}
+
+/** Fails when a screen shows a failure, has a finding of axe, or is wider than the window. */
+export async function isSound(page: Page, screen: string): Promise<void> {
+    expect(await page.locator('.failure[role=alert]').allTextContents(), screen).to.equal([]);
+    expect(await findings(page), screen).to.equal([]);
+    const isWide = await page.evaluate(
+        'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+    );
+    expect(isWide, `${screen} is wider than the window`).to.be.false();
+}
+
+/** Findings of axe, in a world of its own: the page's policy refuses a script that is added to it. */
+export async function findings(page: Page): Promise<string[]> {
+    const session = await page.context().newCDPSession(page);
+    const { frameTree } = await session.send('Page.getFrameTree');
+    const { executionContextId } = await session.send('Page.createIsolatedWorld', {
+        frameId: frameTree.frame.id
+    });
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+        contextId: executionContextId,
+        awaitPromise: true,
+        returnByValue: true,
+        expression: `${axe}; axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).slice(0, 3).join(' | ')))`
+    });
+    await session.detach();
+    return exceptionDetails === undefined ? (result.value as string[]) : [exceptionDetails.text];
+}
