@@ -39,18 +39,6 @@ export function Import() {
             setFailure(error instanceof ApiFailure ? error : null);
         }
     };
-    const run = async (): Promise<void> => {
-        const question =
-            mode === 'replace'
-                ? t('Replace all that the plan names? What is not in the document is removed.')
-                : t('Import what the plan names?');
-        if (await confirm(question, t('Import'))) {
-            await call<{ id: number }>('POST', '/api/import-export/import', { body }).then(
-                ({ data }) => showTask(data.id),
-                toastFailure
-            );
-        }
-    };
     return (
         <section class="card">
             <h2>{t('Import')}</h2>
@@ -89,7 +77,7 @@ export function Import() {
                     {t('See the plan')}
                 </Button>
                 {plan === null ? null : (
-                    <Button look={mode === 'replace' ? 'danger' : 'primary'} onPress={run}>
+                    <Button look={mode === 'replace' ? 'danger' : 'primary'} onPress={() => run(mode, body)}>
                         <Icon name="upload" />
                         {t('Import')}
                     </Button>
@@ -106,6 +94,19 @@ async function parse(file: File | undefined): Promise<unknown> {
     } catch {
         toastFailure(new Error(t('This file is no export of a panel')));
         return null;
+    }
+}
+
+async function run(mode: Mode, body: unknown): Promise<void> {
+    const question =
+        mode === 'replace'
+            ? t('Replace all that the plan names? What is not in the document is removed.')
+            : t('Import what the plan names?');
+    if (await confirm(question, t('Import'))) {
+        await call<{ id: number }>('POST', '/api/import-export/import', { body }).then(
+            ({ data }) => showTask(data.id),
+            toastFailure
+        );
     }
 }
 
