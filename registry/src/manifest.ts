@@ -82,7 +82,7 @@ export const manifestSchema = joi.object({
             public: texts.description('The written reasons of its public routes'),
             panel: joi
                 .array()
-                .items(joi.string().valid('listeners', 'rehearse'))
+                .items(joi.string().valid('listeners', 'folders', 'rehearse'))
                 .unique()
                 .description(
                     'What it asks of the panel itself: `listeners` says where panel and engine listen, `rehearse` boots the panel on a copy of its data'

@@ -99,9 +99,11 @@ type ListeningEngine = Pick<EngineService, 'process' | 'configNow' | 'desired'>;
 export function panelPort(
     gateway: () => Gateway,
     engine: ListeningEngine,
+    folders: PanelPort['folders'],
     rehearse: PanelPort['rehearse']
 ): PanelPort {
     return {
+        folders,
         rehearse,
         async listeners() {
             const own = gateway().address();

@@ -101,7 +101,12 @@ function runtimePorts(
         services: createServices(config, log),
         fragments: engine.fragments,
         mandates: people.auth.mandates,
-        panel: panelPort(gateway, engine, (folder, signal) => rehearsals.rehearse(folder, signal)),
+        panel: panelPort(
+            gateway,
+            engine,
+            () => proxy.forbidden(),
+            (folder, signal) => rehearsals.rehearse(folder, signal)
+        ),
         isDangerous: (permission) => people.permissions.isDangerous(permission),
         forbidden: () => proxy.forbidden()
     };

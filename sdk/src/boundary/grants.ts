@@ -16,7 +16,7 @@ export interface Capabilities {
     readonly collect?: readonly string[] | undefined;
     readonly taps?: readonly string[] | undefined;
     readonly public?: readonly string[] | undefined;
-    readonly panel?: readonly ('listeners' | 'rehearse')[] | undefined;
+    readonly panel?: readonly ('listeners' | 'folders' | 'rehearse')[] | undefined;
     readonly services?: true | undefined;
     readonly logs?: readonly 'access'[] | undefined;
     readonly pages?: true | undefined;

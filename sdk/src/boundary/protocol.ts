@@ -305,6 +305,7 @@ export interface HostApi {
     }): Promise<Certificate>;
     removeCertificate(input: { readonly id: number }): Promise<void>;
     panelListeners(input: object): Promise<readonly PanelListener[]>;
+    panelFolders(input: object): Promise<readonly string[]>;
     rehearse(input: RehearsalInput): Promise<PanelRehearsal>;
     seal(input: { readonly text: string }): Promise<string>;
     open(input: { readonly text: string }): Promise<string>;

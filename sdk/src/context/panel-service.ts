@@ -39,6 +39,11 @@ export interface PanelService {
      */
     listeners(): Promise<readonly PanelListener[]>;
     /**
+     * Absolute paths of the folders in which the panel and its engine keep their own files, keys among them. `ctx.files` opens none of them; a
+     * program that a plugin starts could, so leave them out of what it reads. Needs `panel: folders`.
+     */
+    folders(): Promise<readonly string[]>;
+    /**
      * Boots a copy of a panel's data folder, such as `backup.collect` gives it, in a process of its own: in safe mode, on loopback, without an
      * engine, and with nothing sent anywhere. The folder is only read; `ctx.files` must be able to open it. One rehearsal runs at a time,
      * others wait. Needs `panel: rehearse`.

@@ -28,6 +28,7 @@ const asked = {
     useMandate: 'mandates.use',
     notify: 'notify',
     panelListeners: 'panel.listeners',
+    panelFolders: 'panel.folders',
     rehearse: 'panel.rehearse',
     partner: 'plugins',
     schedule: 'schedule',

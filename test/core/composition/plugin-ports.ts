@@ -17,7 +17,12 @@ const panelPort = (
     gateway: Parameters<typeof createPanelPort>[0],
     engine: Parameters<typeof createPanelPort>[1]
 ): ReturnType<typeof createPanelPort> =>
-    createPanelPort(gateway, engine, () => Promise.reject(new Error('nothing is rehearsed here')));
+    createPanelPort(
+        gateway,
+        engine,
+        () => [],
+        () => Promise.reject(new Error('nothing is rehearsed here'))
+    );
 
 describe('panelPort', () => {
     let rig: Rig;

@@ -120,6 +120,32 @@ describe('work with backups', { timeout: 240_000 }, () => {
         expect([page.data.length, next.data]).to.equal([1, []]);
     });
 
+    it('leaves the folders of panel and engine out of the folders around them', async () => {
+        const machine = join(rig.root, 'machine');
+        const closed = join(machine, 'lib', 'the panel [1]');
+        mkdirSync(join(closed, 'keys'), { recursive: true });
+        writeFileSync(join(closed, 'keys', 'master'), 'secret');
+        writeFileSync(join(machine, 'lib', 'beside'), 'seen');
+        rig.host.panel.folders.push(closed);
+        const { id } = await rig.made('POST', '/plans', {
+            name: 'machine',
+            repositoryId: repository,
+            sources: [{ type: 'folder', path: machine }]
+        });
+        expect((await rig.run(id)).state).to.equal('succeeded');
+        const [{ id: snapshot }] = await rig.made(
+            'GET',
+            `/repositories/${repository}/snapshots?planId=${id}`
+        );
+        const files = await rig.made(
+            'GET',
+            `/repositories/${repository}/snapshots/${snapshot}/files?path=${join(machine, 'lib')}`
+        );
+        expect(files.map(({ name }: { name: string }) => name)).to.equal(['beside']);
+        await rig.made('DELETE', `/plans/${id}`);
+        await rig.ended('DELETE', `/repositories/${repository}/snapshots/${snapshot}`);
+    });
+
     it('restores in place beside what is there, by the plugin, and not over the panel', async () => {
         const [{ id }] = await snapshots();
         const restore = (body: object) =>

@@ -218,6 +218,7 @@ export async function createPluginRig({
         fragments: { put: async () => null, drop: async () => [] },
         mandates,
         panel: {
+            folders: () => ['/var/lib/portico'],
             listeners: async () => [{ role: 'panel', protocol: 'tcp', address: '127.0.0.1', port: 39921 }],
             rehearse: async () => rehearsal
         },

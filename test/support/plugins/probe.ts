@@ -203,6 +203,7 @@ export const probe = definePlugin({
                     work.catch((error: { code?: number }) => error.code);
                 return [
                     await ctx.panel.listeners(),
+                    await ctx.panel.folders(),
                     await told(ctx.panel.rehearse('/usr')),
                     await told(ctx.panel.rehearse('/nowhere')),
                     await told(ctx.panel.rehearse('/'))

@@ -124,6 +124,8 @@ export interface MandatesPort {
 export interface PanelPort {
     /** Where panel and engine listen now. Never rejects: an engine that does not answer is known by what it was given. */
     listeners(): Promise<readonly PanelListener[]>;
+    /** Absolute paths of the folders in which panel and engine keep their own files. */
+    folders(): readonly string[];
     /** Boots a copy of a data folder. @param folder - real path of a folder that the plugin may open @throws the signal's reason */
     rehearse(folder: string, signal: AbortSignal): Promise<PanelRehearsal>;
 }

@@ -128,6 +128,7 @@ export function createPanelService(hostApi: HostApi, work: GuestWork): Pick<Cont
     return {
         panel: {
             listeners: work.guard(async () => hostApi.panelListeners({})),
+            folders: work.guard(async () => hostApi.panelFolders({})),
             async rehearse(folder, { signal = null } = {}) {
                 work.requireStarted('panel.rehearse');
                 return hostApi.rehearse({ folder, signal });

@@ -11,6 +11,8 @@ export class TestPanelService {
         { role: 'https', protocol: 'tcp', address: '::', port: 443 },
         { role: 'https', protocol: 'udp', address: '::', port: 443 }
     ];
+    /** What `ctx.panel.folders` gives; change it as the test needs. */
+    readonly folders: string[] = ['/var/lib/portico'];
     /** What `ctx.panel.rehearse` gives. */
     rehearsal: PanelRehearsal = {
         booted: true,
@@ -27,6 +29,7 @@ export class TestPanelService {
     /** The same as the runtime takes it. @internal */
     readonly port: PanelPort = {
         listeners: async () => this.listeners,
+        folders: () => this.folders,
         rehearse: async (folder) => {
             this.rehearsed.push(folder);
             return this.rehearsal;

@@ -18,7 +18,7 @@ const options = {
         api: { read: ['things.list', 'auth.me'], write: ['*'] },
         exec: ['sh'],
         logs: ['access' as const],
-        panel: ['listeners' as const, 'rehearse' as const],
+        panel: ['listeners' as const, 'folders' as const, 'rehearse' as const],
         taps: ['backup.collect'],
         files: ['/usr'],
         services: true as const

@@ -63,10 +63,11 @@ function permissionsBehind({
 }
 
 /** The permission behind each entry of the capability `panel`. */
-const behindPanel = { listeners: 'engine:read', rehearse: 'export:run' } as const satisfies Record<
-    NonNullable<Capabilities['panel']>[number],
-    string
->;
+const behindPanel = {
+    listeners: 'engine:read',
+    folders: 'engine:read',
+    rehearse: 'export:run'
+} as const satisfies Record<NonNullable<Capabilities['panel']>[number], string>;
 
 /** The permission behind each group of hooks. `engine.` hooks can put any configuration into the engine, so they need `hosts:unsafe`. */
 const behindHooks: readonly (readonly [prefix: string, permission: string])[] = [

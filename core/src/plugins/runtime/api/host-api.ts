@@ -115,11 +115,15 @@ function panelApi(
 function ownPanelApi(
     { ports, grants, reach }: HostApiOptions,
     callers: Callers
-): Pick<HostApi, 'panelListeners' | 'rehearse'> {
+): Pick<HostApi, 'panelFolders' | 'panelListeners' | 'rehearse'> {
     return {
         async panelListeners() {
             grants.require('panel', 'listeners');
             return ports.panel.listeners();
+        },
+        async panelFolders() {
+            grants.require('panel', 'folders');
+            return ports.panel.folders();
         },
         async rehearse({ folder, signal }) {
             grants.require('panel', 'rehearse');
