@@ -122,6 +122,12 @@ export const SYSTEM_PACKAGES = [
         what: 'what the images of the tests are made of'
     },
     {
+        command: 'minisign',
+        package: 'minisign',
+        for: 'test',
+        what: 'what signs the catalogues of the tests'
+    },
+    {
         command: 'chromium',
         package: 'chromium',
         for: 'test',

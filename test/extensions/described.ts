@@ -10,6 +10,7 @@ const { describe, it } = lab;
 describe('The extensions', { timeout: 120_000 }, () => {
     for (const name of [
         'ai',
+        'appstore',
         'backup',
         'container',
         'cronjob',

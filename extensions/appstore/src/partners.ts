@@ -1,0 +1,19 @@
+/** The plugins that this one works with. */
+import { contract } from '@portico/sdk';
+
+import type { ContainerContract } from '../../container/src/contract.ts';
+
+/** What `deploy` is asked for. */
+export interface DeployContract {
+    /** Makes a project. */
+    createProject(
+        input: { readonly project: Readonly<Record<string, unknown>> },
+        call: import('@portico/sdk').Call
+    ): Promise<{ readonly id: number }>;
+}
+
+/** The partners of the definition. */
+export const partners = {
+    requires: { container: contract<ContainerContract>() },
+    optional: { deploy: contract<DeployContract>() }
+};
