@@ -18,6 +18,7 @@ describe('The extensions', { timeout: 120_000 }, () => {
         'deploy',
         'filemanager',
         'firewall',
+        'mcpserver',
         'monitoring',
         'php'
     ]) {

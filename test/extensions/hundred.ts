@@ -26,6 +26,7 @@ const routes: Readonly<Record<string, string>> = {
     deploy: 'projects',
     filemanager: 'files?root=here&path=/',
     firewall: 'zones',
+    mcpserver: 'tools',
     monitoring: 'metrics',
     php: 'sites'
 };

@@ -100,10 +100,12 @@ export function panelPort(
     gateway: () => Gateway,
     engine: ListeningEngine,
     folders: PanelPort['folders'],
-    rehearse: PanelPort['rehearse']
+    rehearse: PanelPort['rehearse'],
+    url: PanelPort['url']
 ): PanelPort {
     return {
         folders,
+        url,
         rehearse,
         async listeners() {
             const own = gateway().address();

@@ -76,7 +76,7 @@ export function createPluginManager(
 }
 
 function runtimePorts(
-    { config, db, tasks, keyring, clock, log, hooks, notifications }: Foundation,
+    { config, db, tasks, keyring, clock, log, hooks, notifications, settings }: Foundation,
     { people, proxy, http, gateway }: Pick<PluginParts, 'people' | 'proxy' | 'http' | 'gateway'>
 ): PluginHostPorts {
     const { hosts, engine, certificates } = proxy;
@@ -105,7 +105,8 @@ function runtimePorts(
             gateway,
             engine,
             () => proxy.forbidden(),
-            (folder, signal) => rehearsals.rehearse(folder, signal)
+            (folder, signal) => rehearsals.rehearse(folder, signal),
+            () => settings.get('panel.url')
         ),
         isDangerous: (permission) => people.permissions.isDangerous(permission),
         forbidden: () => proxy.forbidden()

@@ -304,6 +304,7 @@ export interface HostApi {
         readonly key: string;
     }): Promise<Certificate>;
     removeCertificate(input: { readonly id: number }): Promise<void>;
+    panelUrl(input: object): Promise<string | null>;
     panelListeners(input: object): Promise<readonly PanelListener[]>;
     panelFolders(input: object): Promise<readonly string[]>;
     rehearse(input: RehearsalInput): Promise<PanelRehearsal>;

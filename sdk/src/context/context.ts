@@ -337,7 +337,7 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
      * @throws CAPABILITY_MISSING 50305; IN_USE 40901 for more than 16 streams at once
      */
     accessLog(options?: AccessLogOptions): AsyncIterable<AccessRecord>;
-    /** The panel itself; needs the capability `panel`. */
+    /** The panel itself; all but its address needs the capability `panel`. */
     readonly panel: PanelService;
     /** Files below an absolute folder, or a single file; needs the capability `files`. */
     files(root: string): Files;

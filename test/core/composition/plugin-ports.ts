@@ -21,7 +21,8 @@ const panelPort = (
         gateway,
         engine,
         () => [],
-        () => Promise.reject(new Error('nothing is rehearsed here'))
+        () => Promise.reject(new Error('nothing is rehearsed here')),
+        () => null
     );
 
 describe('panelPort', () => {

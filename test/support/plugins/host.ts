@@ -219,6 +219,7 @@ export async function createPluginRig({
         mandates,
         panel: {
             folders: () => ['/var/lib/portico'],
+            url: () => null,
             listeners: async () => [{ role: 'panel', protocol: 'tcp', address: '127.0.0.1', port: 39921 }],
             rehearse: async () => rehearsal
         },

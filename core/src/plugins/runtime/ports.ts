@@ -122,6 +122,8 @@ export interface MandatesPort {
 
 /** The panel itself. */
 export interface PanelPort {
+    /** The setting `panel.url`. */
+    url(): string | null;
     /** Where panel and engine listen now. Never rejects: an engine that does not answer is known by what it was given. */
     listeners(): Promise<readonly PanelListener[]>;
     /** Absolute paths of the folders in which panel and engine keep their own files. */

@@ -212,6 +212,16 @@ export class Approvals {
         return this.#decide(by, id, { state: 'approved', expiresAt: this.#until() });
     }
 
+    /**
+     * Allows the call by word of the client that asked for it, where the plugin is told to trust clients.
+     *
+     * @throws NOT_FOUND 40400 for another actor's; APPROVAL_CLOSED 40950
+     */
+    async confirm(actor: Actor, id: number): Promise<ApprovalRow> {
+        await this.#mine(actor, id);
+        return this.#decide(actor, id, { state: 'approved', expiresAt: this.#until() });
+    }
+
     /** Refuses the call. @throws NOT_FOUND 40400; APPROVAL_CLOSED 40950 */
     async reject(by: Actor, id: number, userId: number | null, reason: string | null): Promise<ApprovalRow> {
         await this.get(id, userId);
@@ -249,10 +259,7 @@ export class Approvals {
      * @throws APPROVAL_CLOSED 40950 when it is not approved, expired or used; NOT_FOUND 40400 for another actor
      */
     async execute(actor: Actor, id: number, execution: Execution = {}): Promise<ApiAnswer> {
-        const row = await this.get(id, actor.id ?? Number.NaN);
-        if (this.#options.madeBy !== 'user' && row.actorKey !== actor.key) {
-            throw errors.notFound('There is no such approval');
-        }
+        const row = await this.#mine(actor, id);
         const claimed = await this.#update(
             { id, state: 'approved', claimedAt: null, expiresAt: { $gt: this.#now() } },
             { claimedAt: this.#now() }
@@ -286,6 +293,18 @@ export class Approvals {
     ): Promise<void> {
         const where = 'before' in which ? { createdAt: { $lt: which.before }, state: { $nin: open } } : which;
         await this.#options.ctx.db.write((em) => em.nativeDelete(this.#entity, where));
+    }
+
+    async #mine(actor: Actor, id: number): Promise<ApprovalRow> {
+        const row = await this.get(id, null);
+        const isMine =
+            this.#options.madeBy === 'user'
+                ? actor.id !== null && row.userId === actor.id
+                : row.actorKey === actor.key;
+        if (!isMine) {
+            throw errors.notFound('There is no such approval');
+        }
+        return row;
     }
 
     async #decide(by: Actor, id: number, change: Partial<ApprovalRow>): Promise<ApprovalRow> {

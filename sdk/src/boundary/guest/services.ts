@@ -127,6 +127,7 @@ export function createProxyServices(
 export function createPanelService(hostApi: HostApi, work: GuestWork): Pick<Context, 'panel'> {
     return {
         panel: {
+            url: work.guard(async () => hostApi.panelUrl({})),
             listeners: work.guard(async () => hostApi.panelListeners({})),
             folders: work.guard(async () => hostApi.panelFolders({})),
             async rehearse(folder, { signal = null } = {}) {

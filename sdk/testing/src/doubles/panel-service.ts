@@ -4,6 +4,8 @@ import type { PanelListener, PanelRehearsal } from '@portico/sdk';
 
 /** The test says where panel and engine listen, and how a rehearsal ends. */
 export class TestPanelService {
+    /** What `ctx.panel.url` gives. */
+    url: string | null = null;
     /** What `ctx.panel.listeners` gives; change it as the test needs. */
     readonly listeners: PanelListener[] = [
         { role: 'panel', protocol: 'tcp', address: '0.0.0.0', port: 39921 },
@@ -28,6 +30,7 @@ export class TestPanelService {
 
     /** The same as the runtime takes it. @internal */
     readonly port: PanelPort = {
+        url: () => this.url,
         listeners: async () => this.listeners,
         folders: () => this.folders,
         rehearse: async (folder) => {

@@ -115,8 +115,9 @@ function panelApi(
 function ownPanelApi(
     { ports, grants, reach }: HostApiOptions,
     callers: Callers
-): Pick<HostApi, 'panelFolders' | 'panelListeners' | 'rehearse'> {
+): Pick<HostApi, 'panelFolders' | 'panelListeners' | 'panelUrl' | 'rehearse'> {
     return {
+        panelUrl: async () => ports.panel.url(),
         async panelListeners() {
             grants.require('panel', 'listeners');
             return ports.panel.listeners();

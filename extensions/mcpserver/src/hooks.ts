@@ -1,0 +1,17 @@
+/** What the panel tells the plugin: routes, users, tokens or grants are others now, so agents may have other tools. */
+import type { Services } from './services.ts';
+import type { Ctx } from './settings.ts';
+
+/** Audited resources whose changes may give or take permissions. */
+const permitting = new Set(['users', 'tokens', 'grants', 'sessions', 'plugins', 'settings']);
+
+/** Registers the taps. */
+export function registerHooks(ctx: Ctx, { toolsChanged }: Services): void {
+    ctx.hooks.tap('routes.changed', () => toolsChanged());
+    ctx.hooks.tap('audit.recorded', ({ resource, outcome }) => {
+        if (outcome === 'success' && permitting.has(resource)) {
+            toolsChanged();
+        }
+    });
+    ctx.onSettings(() => toolsChanged());
+}

@@ -1,0 +1,108 @@
+/** What a tool answers: the route's envelope, as structured content and as text, at most so many bytes of it. */
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { ApprovalView } from '@portico/agents';
+import { type ApiAnswer, isFailure } from '@portico/sdk';
+
+/** What a tool answers. */
+export interface ToolAnswer {
+    readonly status: number;
+    readonly code: number;
+    readonly message: string;
+    readonly data: unknown;
+    readonly next: string | null;
+    readonly etag: string | null;
+    /** Set where the call waits for its approval, or was refused it. */
+    readonly approval?: ApprovalView;
+    /** What was left out. */
+    readonly truncated?: { readonly items: number; readonly of: number };
+}
+
+/** An answer of the plugin itself. */
+export function done(data: unknown): ToolAnswer {
+    return { status: 200, code: 0, message: 'ok', data, next: null, etag: null };
+}
+
+/** A route's answer. */
+export function answerOf({ status, code, message, data, next, etag }: ApiAnswer): ToolAnswer {
+    return { status, code, message, data, next, etag };
+}
+
+/** A failure as an answer. @throws what is no failure */
+export function failed(error: unknown): ToolAnswer {
+    if (!isFailure(error)) {
+        throw error;
+    }
+    const { code, reason, message, data } = error;
+    return {
+        status: Math.floor(code / 100),
+        code,
+        message,
+        data: { reason, ...data },
+        next: null,
+        etag: null
+    };
+}
+
+/** The protocol's form of an answer. */
+export function resultOf({ truncated, ...answer }: ToolAnswer): CallToolResult {
+    return {
+        content: [{ type: 'text', text: JSON.stringify(answer) }],
+        structuredContent: { ...answer },
+        isError: answer.code !== 0,
+        ...(truncated === undefined ? {} : { _meta: { 'portico/truncated': truncated } })
+    };
+}
+
+/** Bytes of an answer as JSON. */
+export function bytesOf(answer: ToolAnswer): number {
+    return Buffer.byteLength(JSON.stringify(answer));
+}
+
+/**
+ * Cuts an answer that is too long, at a whole item of its longest list. Without a list nothing of the data is left, and the note says so.
+ *
+ * @param most - bytes of the answer as JSON
+ */
+export function cut(answer: ToolAnswer, most: number): ToolAnswer {
+    if (bytesOf(answer) <= most) {
+        return answer;
+    }
+    const room = most - bytesOf({ ...answer, data: null });
+    const { data } = answer;
+    if (Array.isArray(data)) {
+        const items = fitting(data, room);
+        return { ...answer, data: items, truncated: { items: items.length, of: data.length } };
+    }
+    if (typeof data === 'object' && data !== null) {
+        const [key, list] = longestList(data);
+        const rest = room - Buffer.byteLength(JSON.stringify({ ...data, [key]: [] }));
+        if (list.length > 0 && rest > 0) {
+            const items = fitting(list, rest);
+            return {
+                ...answer,
+                data: { ...data, [key]: items },
+                truncated: { items: items.length, of: list.length }
+            };
+        }
+    }
+    return { ...answer, data: null, truncated: { items: 0, of: 1 } };
+}
+
+function fitting(list: readonly unknown[], room: number): readonly unknown[] {
+    let left = room - 2;
+    const end = list.findIndex((item) => {
+        left -= Buffer.byteLength(JSON.stringify(item ?? null)) + 1;
+        return left < 0;
+    });
+    return end === -1 ? list : list.slice(0, end);
+}
+
+function longestList(data: object): readonly [string, readonly unknown[]] {
+    let longest: readonly [string, readonly unknown[]] = ['', []];
+    for (const [key, value] of Object.entries(data)) {
+        if (Array.isArray(value) && value.length > longest[1].length) {
+            longest = [key, value];
+        }
+    }
+    return longest;
+}
