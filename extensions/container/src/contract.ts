@@ -79,7 +79,10 @@ export interface ContainerContract {
         },
         call: Call
     ): Promise<ContainerStack>;
-    /** Deploys a revision that is kept: compose text, variables and images together. */
+    /**
+     * Deploys a revision that is kept: compose text, variables and images together. The revision before the one that runs needs no consent again:
+     * a plugin can take its last change back when no person is there.
+     */
     rollback(
         input: {
             readonly stack: string;
@@ -138,8 +141,16 @@ export interface ContainerContract {
     build(input: { readonly id: string }, call: Call): AsyncIterable<BuildEvent>;
     /** Removes an image that this plugin built. What is gone already is no error. @throws IN_USE 40901, STACK_OWNED 40950 */
     removeImage(input: { readonly image: string }, call: Call): Promise<{ removed: boolean }>;
-    /** Keeps the content of all volumes of a stack. Stop it before where a moment in between would be no good state. */
-    snapshot(input: { readonly stack: string }, call: Call): Promise<Snapshot>;
+    /** Brings an image before anything is touched, by its tag or by `@sha256:…`. @throws REGISTRY_FAILED 50250 */
+    pull(input: { readonly image: string }, call: Call): Promise<{ id: string; digest: string | null }>;
+    /**
+     * Keeps the content of the volumes of a stack: all, or those of `volumes`, by their keys in the compose file. Stop it before where a moment
+     * in between would be no good state.
+     */
+    snapshot(
+        input: { readonly stack: string; readonly volumes?: readonly string[] },
+        call: Call
+    ): Promise<Snapshot>;
     /** Brings volumes back as they were. Containers that have them are stopped meanwhile, and those that ran run again. @throws NOT_FOUND 40400 */
     restore(
         input: { readonly stack: string; readonly snapshot: string },

@@ -1,17 +1,26 @@
-/** Images that partners build. */
+/** Images that partners pull and build. */
 import type { ContainerContract } from '../contract.ts';
 import { fail } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { labelOf } from '../spec/spec.ts';
-import { buildSchema, checked } from './input.ts';
+import { buildSchema, checked, pullSchema } from './input.ts';
 
 /** The methods of builds. */
 export function createBuildMethods({
     builds,
     images,
     inventory
-}: Services): Pick<ContainerContract, 'buildBegin' | 'buildWrite' | 'build' | 'removeImage'> {
+}: Services): Pick<ContainerContract, 'buildBegin' | 'buildWrite' | 'build' | 'removeImage' | 'pull'> {
     return {
+        async pull(input, { signal }) {
+            const { image } = checked(pullSchema, input);
+            const { id, digest } = await images.pull(image, {
+                signal,
+                progress: () => undefined,
+                log: () => undefined
+            });
+            return { id, digest };
+        },
         async buildBegin(input, { plugin }) {
             const { target = null, ...rest } = checked(buildSchema, input);
             return builds.begin({ ...rest, target }, plugin);

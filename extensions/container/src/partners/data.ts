@@ -2,6 +2,7 @@
 import type { ContainerContract } from '../contract.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import { checked, snapshotSchema } from './input.ts';
 import { createPerform, getOwned } from './owned.ts';
 
 /** The methods of snapshots. */
@@ -12,9 +13,10 @@ export function createDataMethods(
     const { snapshots, stacks } = services;
     const perform = createPerform(ctx, services);
     return {
-        async snapshot({ stack }, { plugin, signal }) {
+        async snapshot(input, { plugin, signal }) {
+            const { stack, volumes } = checked(snapshotSchema, input);
             await getOwned(services, stack, plugin);
-            return snapshots.take(stack, signal);
+            return snapshots.take(stack, signal, volumes);
         },
         async restore({ stack, snapshot }, call) {
             const { plugin, signal } = call;

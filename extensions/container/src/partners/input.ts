@@ -48,6 +48,13 @@ export const buildSchema = joi.object({
     noCache: joi.boolean().default(false)
 });
 
+/** Of `snapshot`. */
+export const snapshotSchema = joi.object({
+    stack: stackName,
+    volumes: joi.array().items(joi.string().max(255)).max(1_000)
+});
+/** Of `pull`. */
+export const pullSchema = joi.object({ image: imageName().required() });
 /** Of `control`. */
 export const controlSchema = joi.object({
     stack: stackName,

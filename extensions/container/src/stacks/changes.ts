@@ -105,7 +105,12 @@ export class StackChanges {
         });
     }
 
-    /** A deploy of a revision that is kept: compose text, variables and images together. @throws NOT_FOUND 40400, STACK_OWNED 40950 */
+    /**
+     * A deploy of a revision that is kept: compose text, variables and images together. A plugin that takes its last change back needs no consent
+     * to what ran before that change: it was given then, and a person may not be there to give it again.
+     *
+     * @throws NOT_FOUND 40400, STACK_OWNED 40950
+     */
     async rollback(
         name: string,
         { revision, ...input }: DeployInput & { readonly revision: number },
@@ -113,8 +118,10 @@ export class StackChanges {
     ): Promise<StackWork> {
         const { planner, store } = this.#options;
         const row = await this.mine(name, plugin);
-        const before = await store.revision(name, row.revision);
-        const { compose, env, images } = await store.revision(name, revision);
+        const last = await store.revision(name, row.revision);
+        const { compose, env, images, exposed } = await store.revision(name, revision);
+        const takesBack = plugin !== null && revision === row.revision - 1;
+        const before = takesBack ? { ...last, exposed: [...last.exposed, ...exposed] } : last;
         const pinned = new Map(Object.entries(images));
         const { owner } = row;
         const plan = await planner.plan({

@@ -42,15 +42,23 @@ export class Snapshots {
         this.#storage = parts.storage;
     }
 
-    /** Takes one. A service that writes meanwhile is caught at different moments: stop it before, where that matters. */
-    async take(stack: string, signal: AbortSignal): Promise<Snapshot> {
+    /**
+     * Takes one of all volumes, or of those whose keys in the compose file are in `only`. A service that writes meanwhile is caught at different
+     * moments: stop it before, where that matters.
+     */
+    async take(stack: string, signal: AbortSignal, only?: readonly string[]): Promise<Snapshot> {
         const path = this.#storage.newPath('.snapshots');
         const id = path.slice(path.lastIndexOf('/') + 1);
         const volumes: string[] = [];
         let bytes = 0;
         try {
             for (const { Name: name, ...volume } of (await this.#inventory.volumes()).values()) {
-                if (volume.Labels?.[labelOf.project] === stack && isPlain({ Name: name, ...volume })) {
+                const isWanted = only?.includes(volume.Labels?.[labelOf.volume] ?? '') ?? true;
+                if (
+                    isWanted &&
+                    volume.Labels?.[labelOf.project] === stack &&
+                    isPlain({ Name: name, ...volume })
+                ) {
                     const file = `${path}/${volumes.length}.tar`;
                     bytes += await this.#storage.append(file, this.#archives.read(name, signal), mostBytes);
                     volumes.push(name);

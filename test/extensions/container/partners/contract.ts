@@ -8,7 +8,7 @@ import * as Lab from '@hapi/lab';
 
 import type { ContainerContract } from '../../../../extensions/container/src/contract.ts';
 import { itUnless } from '../../../support/skip.ts';
-import { image, noEngine } from '../engines.ts';
+import { image, noEngine, registryAddress } from '../engines.ts';
 import { ContainerRig } from '../rig.ts';
 
 export const lab = Lab.script();
@@ -103,6 +103,38 @@ describe('The contract of container', { timeout: limitMs }, () => {
             'start success',
             'remove success'
         ]);
+    });
+
+    real('takes its last change back without a person, and brings images', async () => {
+        const shop = partner('shop');
+        await shop.apply({ name: 'back', compose: compose() });
+        // What was consented to comes back without a person; what is new does not.
+        const open = compose(', ports: ["0.0.0.0:18999:80"]');
+        const { consent } = await shop.plan({ name: 'back', compose: open });
+        expect(
+            (await shop.apply({ name: 'back', compose: open }).catch((error: unknown) => error)) as object
+        ).to.include({ code: 40951 });
+        await partner('shop', 'admin').apply({
+            name: 'back',
+            compose: open,
+            ...(consent === null ? {} : { consent })
+        });
+        const { revision } = await shop.apply({ name: 'back', compose: compose() });
+        const back = await shop.rollback({ stack: 'back', revision: (revision ?? 0) - 1 });
+        expect(back.findings.map(({ rule }) => rule)).to.equal(['public-port']);
+        await shop.apply({ name: 'back', compose: compose() });
+        await shop.apply({ name: 'back', compose: compose(', user: "0"') });
+        expect(
+            (await shop
+                .rollback({ stack: 'back', revision: (revision ?? 0) - 1 })
+                .catch((error: unknown) => error)) as object
+        ).to.include({ code: 40951 });
+        await shop.remove({ stack: 'back', volumes: true });
+        expect(
+            (await shop
+                .pull({ image: `${registryAddress}/no/such:1` })
+                .catch((error: unknown) => error)) as object
+        ).to.include({ code: 50250 });
     });
 
     real('takes consent from a person who may give it alone', async () => {
