@@ -119,6 +119,27 @@ export const HostEntity = defineEntity({
         target: p.string().nullable()
     }
 });
+/** A row of `hosts`. */
+export type HostRow = Row<InferEntity<typeof HostEntity>>;
+
+/** What a registry said of an image. */
+export const ImageCheckEntity = defineEntity({
+    name: 'ContainerImageCheck',
+    tableName: 'image_checks',
+    properties: {
+        /** Id of the image. */
+        image: p.string().primary(),
+        state: p.string(),
+        /** What the registry has under the same name. */
+        digest: p.string().nullable(),
+        checkedAt: p.integer(),
+        /** The digest of the newest notice. */
+        told: p.string().nullable()
+    }
+});
+/** A row of `image_checks`. */
+export type ImageCheckRow = Row<InferEntity<typeof ImageCheckEntity>>;
+
 /** The entities of the plugin. */
 export const entities = [
     StackEntity,
@@ -126,7 +147,8 @@ export const entities = [
     ExceptionEntity,
     RegistryEntity,
     SnapshotEntity,
-    HostEntity
+    HostEntity,
+    ImageCheckEntity
 ];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
@@ -151,7 +173,8 @@ export const migrations: readonly Migration[] = [
             `alter table stacks add column hook_token text`,
             `create unique index stacks_hook on stacks (hook_key)`,
             `create table snapshots (id text primary key, stack text not null, bytes integer not null, volumes text not null, taken_at integer not null)`,
-            `create table hosts (id integer primary key, container text, stack text, service text, port integer not null, scheme text not null, target text)`
+            `create table hosts (id integer primary key, container text, stack text, service text, port integer not null, scheme text not null, target text)`,
+            `create table image_checks (image text primary key, state text not null, digest text, checked_at integer not null, told text)`
         ]
     }
 ];

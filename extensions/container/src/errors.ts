@@ -3,6 +3,7 @@ import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. */
 export const fail = defineErrors({
+    HOOK_REFUSED: { code: 40150, message: 'There is no such hook, or its token is wrong' },
     STACK_OWNED: { code: 40950, message: 'The plugin {owner} made it, so only that plugin changes it' },
     SPEC_CONSENT_REQUIRED: {
         code: 40951,
@@ -16,6 +17,10 @@ export const fail = defineErrors({
     DEPLOY_FAILED: { code: 42252, message: '{service}: {why}' },
     POLICY_REFUSED: { code: 42253, message: 'The policy refuses it: see `findings`' },
     ENGINE_REFUSED: { code: 42254, message: 'The engine refused it: {engine}' },
+    TOO_MANY_SESSIONS: {
+        code: 42950,
+        message: 'There are {limit} sessions already: see the setting `sessions`'
+    },
     ENGINE_LACKS: { code: 50150, message: 'This engine cannot do it: {what}' },
     REGISTRY_FAILED: { code: 50250, message: 'The registry did not give it: {message}' },
     ENGINE_DOWN: { code: 50350, message: 'The engine gives no answer: {why}' }

@@ -3,13 +3,19 @@ import { definePlugin } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { followContainers } from './hosts/following.ts';
+import { isEngineAway } from './hosts/hosts.ts';
 import { createContract } from './partners/contract.ts';
+import { registerBuildRoutes } from './routes/builds.ts';
 import { registerComposeRoutes } from './routes/compose.ts';
 import { registerContainerRoutes } from './routes/containers.ts';
 import { registerEngineRoutes } from './routes/engine.ts';
 import { registerExecRoutes } from './routes/exec.ts';
+import { registerHookRoutes } from './routes/hooks.ts';
+import { registerHostRoutes } from './routes/hosts.ts';
 import { registerImageRoutes } from './routes/images.ts';
 import { registerResourceRoutes } from './routes/resources.ts';
+import { registerSessionRoutes } from './routes/sessions.ts';
 import { registerStackRoutes } from './routes/stacks.ts';
 import { registerStreamRoutes } from './routes/streams.ts';
 import { createServices, type Services } from './services.ts';
@@ -25,23 +31,49 @@ export default definePlugin({
         registerContainerRoutes(ctx, services);
         registerComposeRoutes(ctx, services);
         registerStackRoutes(ctx, services);
+        registerHookRoutes(ctx, services);
+        registerHostRoutes(ctx, services);
         registerStreamRoutes(ctx, services);
         registerImageRoutes(ctx, services);
+        registerBuildRoutes(ctx, services);
         registerResourceRoutes(ctx, services);
         registerExecRoutes(ctx, services);
+        registerSessionRoutes(ctx, services);
         registerEngineRoutes(ctx, services);
         registerHealthChecks(ctx, services);
-        ctx.onStart(() => sweep(ctx, services));
+        ctx.onStart(() => start(ctx, services));
         ctx.onStop(() => services.stats.close());
         return createContract(ctx, services);
     }
 });
 
-/** Removes what a panel that was killed left. */
-async function sweep(ctx: Ctx, { builds, snapshots, archives }: Services): Promise<void> {
+/** Removes what a panel that was killed left, and begins what goes on by itself. */
+async function start(ctx: Ctx, services: Services): Promise<void> {
+    const { builds, imageArchives, snapshots, archives, updates, autoUpdates } = services;
     await builds.sweep();
+    await imageArchives.sweep();
     await snapshots.sweep();
     await ctx.schedule('builds', { everySeconds: 600 }, () => builds.expire());
+    await ctx.schedule('images', { everySeconds: 600 }, (run) =>
+        whenThere(async () => {
+            await updates.checkDue(run);
+            await autoUpdates.run(run);
+        })
+    );
     // An engine that does not answer delays no start.
-    void archives.sweep().catch((error: unknown) => ctx.log.debug('The engine was not swept', { error }));
+    void whenThere(() => archives.sweep()).catch((error: unknown) =>
+        ctx.log.warn('What reached volumes could not be removed', { error })
+    );
+    void followContainers(ctx, services, ctx.signal);
+}
+
+/** Without an engine there is nothing to do; health says so. */
+async function whenThere(work: () => Promise<void>): Promise<void> {
+    try {
+        await work();
+    } catch (error) {
+        if (!isEngineAway(error)) {
+            throw error;
+        }
+    }
 }

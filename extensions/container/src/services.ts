@@ -2,16 +2,23 @@
 import { Builds } from './builds/builds.ts';
 import { Containers } from './containers/containers.ts';
 import { Making } from './containers/making.ts';
+import { Sessions } from './containers/sessions.ts';
 import { Engine } from './engine/engine.ts';
 import { Inventory } from './engine/inventory.ts';
+import { ContainerHosts } from './hosts/hosts.ts';
+import { Publishing } from './hosts/publishing.ts';
+import { ImageArchives } from './images/archives.ts';
 import { Images } from './images/images.ts';
 import { Registries } from './images/registries.ts';
+import { ImageUpdates } from './images/updates.ts';
 import { Exceptions } from './policy/exceptions.ts';
 import { Policy } from './policy/policy.ts';
 import type { Ctx } from './settings.ts';
+import { AutoUpdates } from './stacks/auto-updates.ts';
 import { StackChanges } from './stacks/changes.ts';
 import { StackControl } from './stacks/control.ts';
 import { Deployer } from './stacks/deployer.ts';
+import { StackHooks } from './stacks/hooks.ts';
 import { Planner } from './stacks/planner.ts';
 import { StackStore } from './stacks/revisions.ts';
 import { Stacks } from './stacks/stacks.ts';
@@ -31,12 +38,18 @@ export interface Services {
     readonly policy: Policy;
     readonly registries: Registries;
     readonly images: Images;
+    readonly updates: ImageUpdates;
     readonly containers: Containers;
     readonly store: StackStore;
     readonly stacks: Stacks;
     readonly changes: StackChanges;
     readonly runner: StackRunner;
+    readonly hooks: StackHooks;
+    readonly autoUpdates: AutoUpdates;
+    readonly hosts: ContainerHosts;
     readonly builds: Builds;
+    readonly imageArchives: ImageArchives;
+    readonly sessions: Sessions;
     readonly archives: VolumeArchives;
     readonly snapshots: Snapshots;
     readonly logs: Logs;
@@ -51,7 +64,8 @@ export function createServices(ctx: Ctx): Services {
     const exceptions = new Exceptions(ctx);
     const policy = new Policy(ctx, { inventory, exceptions, engine });
     const registries = new Registries(ctx, engine);
-    const images = new Images(ctx, { engine, inventory, registries });
+    const updates = new ImageUpdates(ctx, { engine, inventory, registries });
+    const images = new Images(ctx, { engine, inventory, registries, updates });
     const making = new Making(ctx, engine, inventory);
     const store = new StackStore(ctx);
     const planner = new Planner(ctx, inventory, policy);
@@ -60,6 +74,9 @@ export function createServices(ctx: Ctx): Services {
     const control = new StackControl(engine, inventory, making);
     const storage = new Storage(ctx);
     const archives = new VolumeArchives(ctx, { engine, inventory, making });
+    const containers = new Containers({ ctx, engine, inventory, policy, images, making });
+    const changes = new StackChanges({ inventory, planner, store, stacks, deployer, control });
+    const runner = new StackRunner(ctx);
     return {
         engine,
         inventory,
@@ -67,12 +84,18 @@ export function createServices(ctx: Ctx): Services {
         policy,
         registries,
         images,
-        containers: new Containers({ ctx, engine, inventory, policy, images, making }),
+        updates,
+        containers,
         store,
         stacks,
-        changes: new StackChanges({ inventory, planner, store, stacks, deployer, control }),
-        runner: new StackRunner(ctx),
+        changes,
+        runner,
+        hooks: new StackHooks(ctx, { store, changes, runner }),
+        autoUpdates: new AutoUpdates(ctx, { store, changes, runner, updates }),
+        hosts: new ContainerHosts(ctx, inventory, new Publishing({ containers, changes, runner, store })),
         builds: new Builds(ctx, { engine, registries, storage }),
+        imageArchives: new ImageArchives(ctx, { engine, storage }),
+        sessions: new Sessions(ctx, engine, inventory),
         archives,
         snapshots: new Snapshots(ctx, { inventory, making, archives, storage }),
         logs: new Logs(engine, inventory),

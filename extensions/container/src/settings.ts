@@ -47,6 +47,15 @@ export const settings = joi.object({
             'Capabilities of the kernel that containers may add without an exception, such as NET_RAW'
         )
         .meta({ ui: { group: 'Policy', widget: 'lines' } }),
+    checkHours: joi
+        .number()
+        .integer()
+        .min(0)
+        .max(168)
+        .default(24)
+        .label('Check for newer images')
+        .unit('hour')
+        .description('How often registries are asked for newer images of what runs; 0: never'),
     revisionsKept: joi
         .number()
         .integer()
@@ -55,6 +64,14 @@ export const settings = joi.object({
         .default(10)
         .label('Revisions kept')
         .description('Revisions of each stack that a rollback can go to'),
+    sessions: joi
+        .number()
+        .integer()
+        .min(0)
+        .max(100)
+        .default(20)
+        .label('Sessions')
+        .description('Terminals in containers that may be open at once'),
     logBytes: joi
         .number()
         .integer()

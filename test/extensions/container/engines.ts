@@ -94,12 +94,19 @@ export class DockerEngine implements AsyncDisposable {
         }
     }
 
-    /** Makes an image of busybox; `mark` makes it another one. */
-    async importImage(name: string, mark = ''): Promise<void> {
+    /** Makes an image of busybox; `mark` makes it another one, `changes` are lines of a Dockerfile. */
+    async importImage(
+        name: string,
+        mark = '',
+        changes: Readonly<Record<string, string>> = {}
+    ): Promise<void> {
         const [repo, tag] = name.split(/:(?=[^:/]*$)/);
+        const lines = Object.entries(changes).map(
+            ([instruction, value]) => `&changes=${encodeURIComponent(`${instruction} ${value}`)}`
+        );
         const { status, data } = await this.ask(
             'POST',
-            `/images/create?fromSrc=-&repo=${encodeURIComponent(repo ?? '')}&tag=${tag ?? 'latest'}`,
+            `/images/create?fromSrc=-&repo=${encodeURIComponent(repo ?? '')}&tag=${tag ?? 'latest'}${lines.join('')}`,
             busyboxTar(this.root, mark)
         );
         if (status !== 200) {

@@ -1,11 +1,11 @@
 /** Single containers: listed, shown, made, changed, made again, and removed. */
-import { type Actor, errors, type TaskRun, type TaskView } from '@portico/sdk';
+import { type Actor, errors, type TaskView } from '@portico/sdk';
 
 import type { InspectedContainer, ListedContainer } from '../engine/documents.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { fail } from '../errors.ts';
-import type { Images, PullPolicy } from '../images/images.ts';
+import type { Images, PullPolicy, PullRun } from '../images/images.ts';
 import { compareExposure, consentFor, type Exposure, type Finding } from '../policy/judge.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Ctx } from '../settings.ts';
@@ -187,7 +187,37 @@ export class Containers {
         change: (spec: Spec) => Spec,
         { consent, actor }: { readonly consent: string | null; readonly actor: Actor }
     ): Promise<TaskView> {
-        const { ctx, inventory, images } = this.#options;
+        const { before, spec, run } = await this.#prepare(id, change, consent);
+        return this.#options.ctx.task(
+            {
+                kind: 'recreate',
+                title: `Make the container ${spec.name} again`,
+                access: 'write',
+                resource: spec.name,
+                key: `container:${before.name}`,
+                actor
+            },
+            run
+        );
+    }
+
+    /** The same within a call, where nothing new is exposed. @throws SPEC_CONSENT_REQUIRED 40951 */
+    async recreateNow(id: string, change: (spec: Spec) => Spec, run: PullRun): Promise<void> {
+        const prepared = await this.#prepare(id, change, null);
+        await prepared.run(run);
+    }
+
+    /** @throws STACK_OWNED 40950, IN_USE 40901 for a container of a stack, ENGINE_LACKS 50150, POLICY_REFUSED 42253, SPEC_CONSENT_REQUIRED 40951 */
+    async #prepare(
+        id: string,
+        change: (spec: Spec) => Spec,
+        consent: string | null
+    ): Promise<{
+        readonly before: Spec;
+        readonly spec: Spec;
+        readonly run: (run: PullRun) => Promise<unknown>;
+    }> {
+        const { inventory, images } = this.#options;
         const { container, spec: before } = await inventory.known(id);
         this.mustBeFree(container);
         if (serviceOf(container) !== null) {
@@ -202,21 +232,15 @@ export class Containers {
         const spec = change(before);
         const was = await this.#options.policy.judge([{ service: null, spec: before }], subjectOf(container));
         await this.#mustConsent(spec, was, consent);
-        return ctx.task(
-            {
-                kind: 'recreate',
-                title: `Make the container ${spec.name} again`,
-                access: 'write',
-                resource: spec.name,
-                key: `container:${before.name}`,
-                actor
-            },
-            async (run) => {
+        return {
+            before,
+            spec,
+            run: async (run) => {
                 await images.ensure(spec.image, 'missing', run);
                 await this.#mustConsent(spec, was, consent);
                 return this.#replace(container, spec, run);
             }
-        );
+        };
     }
 
     /** @throws STACK_OWNED 40950 for what another plugin made */
@@ -227,7 +251,7 @@ export class Containers {
         }
     }
 
-    async #make(spec: Spec, start: boolean, run: TaskRun): Promise<unknown> {
+    async #make(spec: Spec, start: boolean, run: PullRun): Promise<unknown> {
         const { making } = this.#options;
         run.progress(null, `Making ${spec.name}`);
         const id = await making.create(spec);
@@ -240,7 +264,7 @@ export class Containers {
         return this.detail(id);
     }
 
-    async #replace(old: InspectedContainer, spec: Spec, run: TaskRun): Promise<unknown> {
+    async #replace(old: InspectedContainer, spec: Spec, run: PullRun): Promise<unknown> {
         const { making } = this.#options;
         const oldName = old.Name.replace(/^\//, '');
         const wasRunning = old.State.Running;

@@ -1,11 +1,13 @@
 /** The client of the engine's API: HTTP over its unix socket. */
 // eslint-disable-next-line no-restricted-imports -- each connection is one of ctx.dial, which lets through granted sockets alone
 import { type IncomingMessage, request } from 'node:http';
+import type { Duplex } from 'node:stream';
 
 import { errors, type FailureError, isFailure } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
+import { drained } from '../streams/drained.ts';
 import type { EngineVersion } from './documents.ts';
 
 /** How long the head of an answer may take, unless a call says otherwise. */
@@ -97,6 +99,21 @@ export class Engine {
         throw failureOf(statusCode, await readText(response));
     }
 
+    /** A call that turns its connection into a stream of bytes both ways, as terminals do. The caller destroys it. */
+    async upgrade(path: string, { query, body }: Pick<EngineCall, 'query' | 'body'>): Promise<Duplex> {
+        const { socket, prefix } = await this.info();
+        const answer = await this.#request(socket, 'POST', `${prefix}${path}`, {
+            ...(query === undefined ? {} : { query }),
+            ...(body === undefined ? {} : { body }),
+            headers: { connection: 'Upgrade', upgrade: 'tcp' }
+        });
+        const { statusCode = 500 } = answer;
+        if (statusCode !== 101) {
+            throw failureOf(statusCode, await readText(answer));
+        }
+        return answer.socket;
+    }
+
     async #find(setting: string | undefined): Promise<EngineInfo> {
         let absent = true;
         let last: unknown = null;
@@ -142,6 +159,12 @@ export class Engine {
             }
         });
         sent.once('response', resolve);
+        sent.once('upgrade', (response, upgraded, head) => {
+            if (head.length > 0) {
+                upgraded.unshift(head);
+            }
+            resolve(response);
+        });
         sent.once('error', (error) => reject(signal?.aborted === true ? error : downOf(error)));
         const timer =
             patience === 0
@@ -165,14 +188,25 @@ export class Engine {
     }
 }
 
+/** The bytes of an answer. @throws ENGINE_DOWN 50350 when the answer was cut, so that no half of an archive counts as one */
+export async function* wholly(response: IncomingMessage): AsyncGenerator<Uint8Array> {
+    try {
+        for await (const chunk of response) {
+            yield chunk as Buffer;
+        }
+        if (!response.complete) {
+            throw fail.ENGINE_DOWN({ why: 'the answer was cut' });
+        }
+    } finally {
+        response.destroy();
+    }
+}
+
 async function sendAll(sent: ReturnType<typeof request>, body: AsyncIterable<Uint8Array>): Promise<void> {
     try {
         for await (const chunk of body) {
             if (!sent.write(chunk)) {
-                await new Promise<void>((resolve) => {
-                    sent.once('drain', resolve);
-                    sent.once('close', resolve);
-                });
+                await drained(sent);
             }
             if (sent.destroyed) {
                 return;

@@ -6,9 +6,11 @@ import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
+import { digestIn } from './digest.ts';
 import { LayerProgress, progressOf } from './progress.ts';
 import { parseReference } from './reference.ts';
 import type { Registries } from './registries.ts';
+import { type ImageUpdate, unknownUpdate } from './updates.ts';
 
 /** When an image is pulled. */
 export type PullPolicy = 'missing' | 'always' | 'never';
@@ -25,13 +27,6 @@ export interface ImageView {
     readonly update: ImageUpdate;
 }
 
-/** Whether the registry has a newer image under the same tag. */
-export interface ImageUpdate {
-    readonly state: 'current' | 'outdated' | 'unknown';
-    readonly digest: string | null;
-    readonly checkedAt: string | null;
-}
-
 /** What a pull gave. */
 export interface Pulled {
     readonly id: string;
@@ -41,43 +36,47 @@ export interface Pulled {
 /** What a task tells while it pulls. */
 export type PullRun = Pick<TaskRun, 'progress' | 'log' | 'signal'>;
 
-const unknownUpdate: ImageUpdate = { state: 'unknown', digest: null, checkedAt: null };
-
 /** The images of the engine. */
 export class Images {
     readonly #ctx: Ctx;
     readonly #engine: Engine;
     readonly #inventory: Inventory;
     readonly #registries: Registries;
-    /** What was checked since the plugin started, by the id of the image. */
-    readonly #updates = new Map<string, ImageUpdate>();
+    readonly #updates: { read(): Promise<ReadonlyMap<string, ImageUpdate>> };
 
     constructor(
         ctx: Ctx,
-        parts: { readonly engine: Engine; readonly inventory: Inventory; readonly registries: Registries }
+        parts: {
+            readonly engine: Engine;
+            readonly inventory: Inventory;
+            readonly registries: Registries;
+            readonly updates: { read(): Promise<ReadonlyMap<string, ImageUpdate>> };
+        }
     ) {
         this.#ctx = ctx;
         this.#engine = parts.engine;
         this.#inventory = parts.inventory;
         this.#registries = parts.registries;
+        this.#updates = parts.updates;
     }
 
     async list(dangling: boolean | undefined): Promise<readonly ImageView[]> {
-        const [images, users] = await Promise.all([
+        const [images, users, updates] = await Promise.all([
             this.#engine.call<readonly ListedImage[]>('GET', '/images/json', {
                 query:
                     dangling === undefined
                         ? {}
                         : { filters: JSON.stringify({ dangling: [String(dangling)] }) }
             }),
-            this.#users()
+            this.#users(),
+            this.#updates.read()
         ]);
         return images.map((image) => ({
             ...namesOf(image),
             bytes: image.Size,
             createdAt: new Date(image.Created * 1_000).toISOString(),
             usedBy: users.get(image.Id) ?? [],
-            update: this.#updates.get(image.Id) ?? unknownUpdate
+            update: updates.get(image.Id) ?? unknownUpdate
         }));
     }
 
@@ -89,7 +88,7 @@ export class Images {
             bytes: image.Size,
             createdAt: new Date(Date.parse(image.Created)).toISOString(),
             usedBy: (await this.#users()).get(image.Id) ?? [],
-            update: this.#updates.get(image.Id) ?? unknownUpdate
+            update: (await this.#updates.read()).get(image.Id) ?? unknownUpdate
         };
     }
 
@@ -223,76 +222,10 @@ export class Images {
         const found = await this.#mustFind(image);
         return { id: found.Id, digest: digestIn(found, image) };
     }
-
-    /** Asks the registry which image a tag stands for now. @throws ENGINE_LACKS 50150 on Podman */
-    async check(reference: string): Promise<ImageUpdate> {
-        const { kind } = await this.#engine.info();
-        if (kind === 'podman') {
-            throw fail.ENGINE_LACKS({ what: 'Podman asks no registry for a digest' });
-        }
-        const image = await this.#mustFind(reference);
-        const now = new Date().toISOString();
-        const known = digestIn(image, reference);
-        const answer = await this.#engine
-            .call<{ Descriptor: { digest: string } }>('GET', `/distribution/${reference}/json`, {
-                headers: await this.#registries.headersFor(reference),
-                patienceMs: 30_000
-            })
-            .catch((error: unknown) => {
-                if (isFailure(error) && error.code !== 50350) {
-                    return null;
-                }
-                throw error;
-            });
-        const digest = answer?.Descriptor.digest ?? null;
-        const state =
-            digest === null || known === null ? 'unknown' : digest === known ? 'current' : 'outdated';
-        const update: ImageUpdate = { state, digest, checkedAt: now };
-        this.#updates.set(image.Id, update);
-        return update;
-    }
-
-    /** Begins a task that checks images against their registries. */
-    beginCheck(images: readonly string[], actor: Actor): Promise<TaskView> {
-        return this.#ctx.task(
-            { kind: 'check', title: 'Check images', access: 'control', key: 'check', actor },
-            async (run) => {
-                const results: object[] = [];
-                for (const [index, image] of images.entries()) {
-                    run.signal.throwIfAborted();
-                    run.progress(index / images.length, `Checking ${image}`);
-                    results.push({ image, ...(await this.check(image)) });
-                }
-                return { images: results };
-            }
-        );
-    }
-
-    /** Names of images that containers are made of. */
-    async used(): Promise<readonly string[]> {
-        const listed = await this.#inventory.list();
-        return [...new Set(listed.map(({ Image: image }) => image))].filter(
-            (image) => !image.startsWith('sha256:')
-        );
-    }
 }
 
 function namesOf({ Id: id, RepoTags: tags, RepoDigests: digests }: ListedImage | InspectedImage) {
     const named = (names: readonly string[] | null): readonly string[] =>
         (names ?? []).filter((name) => !name.startsWith('<none>'));
     return { id, tags: named(tags), digests: named(digests) };
-}
-
-/** The digest by which the registry of a name knows an image; null for an image that came from no registry. */
-export function digestIn({ RepoDigests: digests }: InspectedImage, reference: string): string | null {
-    const repository = parseReference(reference)?.repository ?? reference;
-    const found = (digests ?? []).find((each) => {
-        const name = each.split('@')[0] ?? '';
-        return (
-            name === repository ||
-            name === `docker.io/${repository}` ||
-            name === `docker.io/library/${repository}`
-        );
-    });
-    return found?.split('@')[1] ?? null;
 }

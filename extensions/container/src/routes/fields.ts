@@ -1,5 +1,5 @@
-/** Parameters that routes share, and pages of lists. A cursor is an opaque text that the list before gave. */
-import { errors, joi, type Reply, reply } from '@portico/sdk';
+/** Parameters that routes share, and pages of lists. */
+import { joi, type PageQuery, pages, type Reply, reply } from '@portico/sdk';
 
 /** Path parameters of a container. */
 export const containerParams = joi.object({
@@ -10,6 +10,26 @@ export const containerParams = joi.object({
         .label('Container')
         .description('Its id, or its name')
         .meta({ ui: { ref: 'container.containers' } })
+});
+/** Path parameters of a stack. */
+export const stackParams = joi.object({
+    name: joi
+        .string()
+        .max(128)
+        .required()
+        .label('Stack')
+        .meta({ ui: { ref: 'container.stacks' } })
+});
+/** Path parameters of an image. */
+export const imageParams = joi.object({
+    id: joi
+        .string()
+        .max(300)
+        .pattern(/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.:/@-]*$/, 'an id or a name')
+        .required()
+        .meta({ anyText: true })
+        .label('Image')
+        .meta({ ui: { ref: 'container.images' } })
 });
 /** A name for a container. */
 export const containerName = joi
@@ -22,56 +42,18 @@ export const labelMap = joi.record(joi.string().allow('').max(10_000));
 /** Query parameters of a list. */
 export const paging = {
     q: joi.string().max(200).label('Search').description('Part of a name'),
-    limit: joi
-        .number()
-        .integer()
-        .min(1)
-        .max(500)
-        .default(50)
-        .label('Rows')
-        .description('Most rows of one page'),
-    cursor: joi.string().max(2_000).label('Page').description('From the `Link` of the page before')
+    ...pages.query()
 };
-/** What a list is asked for. */
-export interface Paging {
-    readonly q?: string | undefined;
-    readonly limit: number;
-    readonly cursor?: string | undefined;
-}
 
-/** One page of a whole list. The cursor is the key of the last row, so it stays valid while rows are added and removed. */
+/** One page of a whole list: the rows whose key has `q` in it, sorted by their keys. */
 export function pageOf<T>(
     all: readonly T[],
-    { q, limit, cursor }: Paging,
+    { q, ...query }: PageQuery & { readonly q?: string | undefined },
     keyOf: (row: T) => string
 ): Reply<T[]> {
-    const after = textOf(cursor);
-    const matching = all
-        .map((row) => [keyOf(row), row] as const)
-        .filter(([key]) => q === undefined || key.toLowerCase().includes(q.toLowerCase()));
-    const rows = matching
-        .sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0))
-        .filter(([key]) => after === null || key > after);
-    const page = rows.slice(0, limit);
-    const last = page.at(-1);
-    return reply.list(
-        page.map(([, row]) => row),
-        { total: matching.length, next: rows.length > limit && last !== undefined ? cursorOf(last[0]) : null }
-    );
-}
-
-function cursorOf(text: string): string {
-    return Buffer.from(`after:${text}`).toString('base64url');
-}
-
-/** @throws VALIDATION_FAILED 40001 for a cursor that no list gave */
-function textOf(cursor: string | undefined): string | null {
-    if (cursor === undefined) {
-        return null;
-    }
-    const [, text] = /^after:(.*)$/s.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-    if (text === undefined) {
-        throw errors.invalid([{ path: 'cursor', message: 'cursor was not given by a list' }]);
-    }
-    return text;
+    const wanted = q?.toLowerCase();
+    const matching =
+        wanted === undefined ? all : all.filter((row) => keyOf(row).toLowerCase().includes(wanted));
+    const { rows, page } = pages.sorted(matching, query, keyOf);
+    return reply.list([...rows], page);
 }

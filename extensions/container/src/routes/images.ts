@@ -5,7 +5,7 @@ import { viewOf } from '../images/registries.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { imageName } from '../spec/input.ts';
-import { pageOf, paging } from './fields.ts';
+import { imageParams, pageOf, paging } from './fields.ts';
 
 const imageSchema = joi.object({
     id: joi
@@ -40,16 +40,6 @@ const imageSchema = joi.object({
         })
         .required()
         .label('Update')
-});
-const imageParams = joi.object({
-    id: joi
-        .string()
-        .max(300)
-        .pattern(/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.:/@-]*$/, 'an id or a name')
-        .required()
-        .meta({ anyText: true })
-        .label('Image')
-        .meta({ ui: { ref: 'container.images' } })
 });
 const registrySchema = joi.object({
     id: joi.number().integer().required().label('Number'),
@@ -179,7 +169,7 @@ function registerChanges(ctx: Ctx, { images }: Services): void {
     });
 }
 
-function registerTasks(ctx: Ctx, { images }: Services): void {
+function registerTasks(ctx: Ctx, { images, updates }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/images/pull',
@@ -237,9 +227,8 @@ function registerTasks(ctx: Ctx, { images }: Services): void {
                 .object({ images: joi.array().items(imageName()).max(500).label('Images') })
                 .default({})
         },
-        async handler({ payload, actor }) {
-            return reply.accepted(await images.beginCheck(payload.images ?? (await images.used()), actor));
-        }
+        handler: async ({ payload, actor }) =>
+            reply.accepted(await updates.begin(payload.images ?? (await updates.namesInUse()), actor))
     });
 }
 

@@ -120,6 +120,17 @@ export const containerDetailSchema = containerSchema.keys({
     findings: joi.array().items(findingSchema).required().label('Policy')
 });
 
+/** How a stack updates by itself. */
+export const autoUpdate = joi
+    .object({
+        mode: joi
+            .choice({ off: 'Never', check: 'Say that there are newer images', apply: 'Take newer images' })
+            .required()
+            .label('Newer images'),
+        everyHours: joi.number().integer().min(1).max(720).default(24).label('Every').unit('hour')
+    })
+    .label('Automatic update');
+
 /** A stack. */
 export const stackSchema = joi.object({
     name: joi
@@ -161,6 +172,8 @@ export const stackSchema = joi.object({
         )
         .required()
         .label('Services'),
+    autoUpdate: autoUpdate.required(),
+    hook: joi.boolean().required().label('Has a hook'),
     findings: joi.array().items(findingSchema).required().label('Policy'),
     createdAt: nullableText.label('Made'),
     updatedAt: nullableText.label('Changed')

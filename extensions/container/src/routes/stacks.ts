@@ -5,17 +5,9 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { type StackAction, stackActions } from '../stacks/changes.ts';
 import { compose, env, mostBytes, stackName } from './compose.ts';
-import { pageOf, paging } from './fields.ts';
-import { stackSchema } from './schemas.ts';
+import { pageOf, paging, stackParams } from './fields.ts';
+import { autoUpdate, stackSchema } from './schemas.ts';
 
-const stackParams = joi.object({
-    name: joi
-        .string()
-        .max(128)
-        .required()
-        .label('Stack')
-        .meta({ ui: { ref: 'container.stacks' } })
-});
 const start = joi
     .boolean()
     .label('Start it')
@@ -175,6 +167,7 @@ function registerDeploys(ctx: Ctx, { changes, runner }: Services): void {
                 compose: compose.required(),
                 env: env.default(''),
                 description: description.default(''),
+                autoUpdate,
                 ...deployFields
             })
         },
@@ -201,13 +194,23 @@ function registerDeploys(ctx: Ctx, { changes, runner }: Services): void {
         validate: {
             params: stackParams,
             // A change has no defaults of its own: the panel takes them for what was not sent.
-            payload: joi.object({ compose, env, description, start, waitSeconds, onFailure, consent })
+            payload: joi.object({
+                compose,
+                env,
+                description,
+                autoUpdate,
+                start,
+                waitSeconds,
+                onFailure,
+                consent
+            })
         },
         async handler({ params, payload, actor, ifMatch, audit }) {
             audit({ resourceId: params.name });
             const { compose: text, env: variables } = payload;
             const input = {
                 description: payload.description,
+                autoUpdate: payload.autoUpdate,
                 start: payload.start ?? true,
                 waitSeconds: payload.waitSeconds ?? 60,
                 onFailure: payload.onFailure ?? ('rollback' as const),

@@ -8,7 +8,7 @@ import type { StackControl } from './control.ts';
 import { type Deployer, imagesOf, type StackChange } from './deployer.ts';
 import type { Planner } from './planner.ts';
 import { exposedBy, type StackStore } from './revisions.ts';
-import type { DeployInput, StackSource } from './source.ts';
+import type { AutoUpdate, DeployInput, StackSource } from './source.ts';
 import type { Stacks } from './stacks.ts';
 import type { StackWork } from './work.ts';
 
@@ -46,11 +46,16 @@ export class StackChanges {
 
     /** The first deploy of a stack. @throws CONFLICT 40900, IN_USE 40901 and what {@link Planner.check} throws */
     async create(
-        input: StackSource & DeployInput & { readonly name: string; readonly description: string },
+        input: StackSource &
+            DeployInput & {
+                readonly name: string;
+                readonly description: string;
+                readonly autoUpdate?: AutoUpdate | undefined;
+            },
         { actor, plugin }: Asker
     ): Promise<StackWork> {
         const { planner, store, inventory } = this.#options;
-        const { name, description, compose, env, consent } = input;
+        const { name, description, compose, env, consent, autoUpdate } = input;
         if ((await store.find(name)) !== null) {
             throw errors.conflict('name');
         }
@@ -61,7 +66,7 @@ export class StackChanges {
         planner.check(plan, consent);
         const by = actor?.username ?? plugin;
         await store.create(
-            { name, description, owner: plugin },
+            { name, description, owner: plugin, autoUpdate },
             { compose, env, by, because: 'created', images: imagesOf(plan), exposed: plan.findings }
         );
         return this.#deploy({
@@ -78,7 +83,11 @@ export class StackChanges {
     /** A deploy with another source. @throws STACK_OWNED 40950, VERSION_STALE 41200 and what {@link Planner.check} throws */
     async update(
         name: string,
-        input: Partial<StackSource> & DeployInput & { readonly description?: string | undefined },
+        input: Partial<StackSource> &
+            DeployInput & {
+                readonly description?: string | undefined;
+                readonly autoUpdate?: AutoUpdate | undefined;
+            },
         { actor, plugin, ifMatch }: Asker & { readonly ifMatch: string | null }
     ): Promise<StackWork> {
         const { planner, store } = this.#options;
@@ -90,8 +99,16 @@ export class StackChanges {
         const source = { compose: input.compose ?? before.compose, env: input.env ?? before.env };
         const exposed = exposedBy(row, before);
         const { owner } = row;
-        const plan = await planner.plan({ name, owner, ...source, exposed, digests: input.digests });
+        const { digests } = input;
+        // What is not about the source takes no newer images along.
+        const isSource = [input.compose, input.env, digests].some((given) => given !== undefined);
+        const pinned = isSource ? undefined : new Map(Object.entries(before.images));
+        const plan = await planner.plan({ name, owner, ...source, exposed, digests, pinned });
         planner.check(plan, input.consent);
+        if (input.autoUpdate !== undefined) {
+            const { mode, everyHours } = input.autoUpdate;
+            await store.setAutoUpdate(name, { autoUpdate: mode, autoHours: everyHours });
+        }
         return this.#deploy({
             ...input,
             ...source,
@@ -99,6 +116,7 @@ export class StackChanges {
             owner,
             because: 'changed',
             before: row.revision === 0 ? null : before,
+            pinned,
             pull: false,
             by: actor?.username ?? plugin,
             isNew: false

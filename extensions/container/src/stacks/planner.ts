@@ -3,7 +3,7 @@ import { compile, type Compiled, type CompiledContainer } from '../compose/compi
 import type { ListedContainer } from '../engine/documents.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { fail } from '../errors.ts';
-import { digestIn } from '../images/images.ts';
+import { digestIn } from '../images/digest.ts';
 import { compareExposure, consentFor, type Exposure, type Finding } from '../policy/judge.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Ctx } from '../settings.ts';

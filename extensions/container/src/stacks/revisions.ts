@@ -4,7 +4,7 @@ import { errors } from '@portico/sdk';
 import { RevisionEntity, type RevisionRow, StackEntity, type StackRow } from '../entities.ts';
 import type { Finding } from '../policy/judge.ts';
 import type { Ctx } from '../settings.ts';
-import type { ServiceImage, StackSource } from './source.ts';
+import type { AutoUpdate, ServiceImage, StackSource } from './source.ts';
 
 /** A revision that is added. */
 export interface NewRevision extends StackSource {
@@ -49,7 +49,15 @@ export class StackStore {
 
     /** Adds a stack before its first deploy, with the source of its first revision. @throws CONFLICT 40900 */
     async create(
-        stack: { readonly name: string; readonly description: string; readonly owner: string | null },
+        {
+            autoUpdate,
+            ...stack
+        }: {
+            readonly name: string;
+            readonly description: string;
+            readonly owner: string | null;
+            readonly autoUpdate?: AutoUpdate | undefined;
+        },
         first: NewRevision
     ): Promise<StackRow> {
         const now = Date.now();
@@ -59,9 +67,9 @@ export class StackStore {
             revision: 0,
             createdAt: now,
             updatedAt: now,
-            autoUpdate: 'off',
-            autoHours: 24,
-            autoAt: now,
+            autoUpdate: autoUpdate?.mode ?? 'off',
+            autoHours: autoUpdate?.everyHours ?? 24,
+            autoAt: 0,
             hookKey: null,
             hookToken: null
         };
@@ -104,6 +112,31 @@ export class StackStore {
             });
             return revision;
         });
+    }
+
+    /** Sets how the stack updates by itself. */
+    async setAutoUpdate(
+        name: string,
+        change: Partial<Pick<StackRow, 'autoUpdate' | 'autoHours' | 'autoAt'>>
+    ): Promise<void> {
+        await this.#ctx.db.write(async (em) => void (await em.nativeUpdate(StackEntity, { name }, change)));
+    }
+
+    /** Sets the hook; null: there is none. @throws NOT_FOUND 40400 where there was none to take away */
+    async setHook(
+        name: string,
+        hook: { readonly key: string; readonly token: string } | null
+    ): Promise<void> {
+        if (hook === null && (await this.get(name)).hookKey === null) {
+            throw errors.notFound('The stack has no hook');
+        }
+        const change = { hookKey: hook?.key ?? null, hookToken: hook?.token ?? null };
+        await this.#ctx.db.write(async (em) => void (await em.nativeUpdate(StackEntity, { name }, change)));
+    }
+
+    async findByHook(hookKey: string): Promise<StackRow | null> {
+        const row = await this.#ctx.db.read((em) => em.findOne(StackEntity, { hookKey }));
+        return row as object | null as StackRow | null;
     }
 
     async remove(name: string): Promise<void> {

@@ -26,3 +26,9 @@ export interface DeployInput {
     /** Images that services are bound to; without one the tag says which. */
     readonly digests?: Digests | undefined;
 }
+
+/** How a stack updates by itself. */
+export interface AutoUpdate {
+    readonly mode: 'off' | 'check' | 'apply';
+    readonly everyHours: number;
+}

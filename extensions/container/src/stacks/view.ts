@@ -4,6 +4,7 @@ import type { ListedContainer } from '../engine/documents.ts';
 import type { StackRow } from '../entities.ts';
 import { labelOf } from '../spec/spec.ts';
 import type { Revision } from './revisions.ts';
+import type { AutoUpdate } from './source.ts';
 
 type ContainerRow = ReturnType<typeof rowOf>;
 /** The state of a stack. */
@@ -46,6 +47,11 @@ export function stackView(
         revision: row === null || row.revision === 0 ? null : row.revision,
         version: row?.version ?? 0,
         services,
+        autoUpdate: {
+            mode: (row?.autoUpdate ?? 'off') as AutoUpdate['mode'],
+            everyHours: row?.autoHours ?? 24
+        },
+        hook: row !== null && row.hookKey !== null,
         findings: (revision?.exposed ?? []).map((finding) => ({ ...finding })),
         createdAt: row === null ? null : new Date(row.createdAt).toISOString(),
         updatedAt: row === null ? null : new Date(row.updatedAt).toISOString()

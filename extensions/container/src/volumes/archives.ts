@@ -5,7 +5,7 @@ import { errors } from '@portico/sdk';
 
 import type { Making } from '../containers/making.ts';
 import type { EngineVolume } from '../engine/documents.ts';
-import type { Engine } from '../engine/engine.ts';
+import { type Engine, wholly } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
@@ -55,13 +55,7 @@ export class VolumeArchives {
                 signal,
                 patienceMs: 60_000
             });
-            for await (const chunk of response) {
-                yield chunk as Buffer;
-            }
-            if (!response.complete) {
-                signal.throwIfAborted();
-                throw fail.ENGINE_DOWN({ why: 'the archive was cut' });
-            }
+            yield* wholly(response);
         } finally {
             await this.#making.remove(helper);
         }
