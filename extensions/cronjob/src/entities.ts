@@ -47,6 +47,8 @@ export const TaskEntity = defineEntity({
         limits: p.text().nullable(),
         /** JSON array of ids of notification channels; null: those whose events match. */
         channels: p.text().nullable(),
+        /** JSON array of words. */
+        tags: p.text(),
         createdAt: p.integer(),
         updatedAt: p.integer(),
         /** The next time by the clock; null while disabled, and of `@reboot`. */
@@ -142,5 +144,6 @@ export const migrations: readonly Migration[] = [
             'alter table runs add column cpu_seconds real',
             'alter table runs add column memory_peak_bytes integer'
         ]
-    }
+    },
+    { name: '0003-tags', up: ["alter table tasks add column tags text not null default '[]'"] }
 ];

@@ -5,8 +5,12 @@ import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
 import { type Machine, realMachine } from './machine.ts';
+import { registerCalendarRoute } from './routes/calendar.ts';
+import { registerCollectionRoutes } from './routes/collections.ts';
+import { registerCrontabRoutes } from './routes/crontab.ts';
 import { registerRunRoutes } from './routes/runs.ts';
 import { registerScheduleRoutes } from './routes/schedules.ts';
+import { registerStatisticsRoutes } from './routes/statistics.ts';
 import { registerTaskRoutes } from './routes/tasks.ts';
 import { recoverRuns } from './runs/recovery.ts';
 import { removeExpiredRuns } from './runs/retention.ts';
@@ -23,8 +27,12 @@ export function defineCronjob(machine: Machine): PluginDefinition {
             const services = createServices(ctx, machine);
             const { runs, scheduler } = services;
             registerTaskRoutes(ctx, services);
+            registerCollectionRoutes(ctx, services);
             registerRunRoutes(ctx, services);
             registerScheduleRoutes(ctx, services);
+            registerCalendarRoute(ctx, services);
+            registerStatisticsRoutes(ctx, services);
+            registerCrontabRoutes(ctx, services);
             registerHooks(ctx, services);
             registerHealthChecks(ctx);
             ctx.onStart(async () => {

@@ -6,6 +6,7 @@ import { Accounts } from './runs/accounts.ts';
 import { Runs } from './runs/runs.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import type { Ctx } from './settings.ts';
+import { Batches } from './tasks/batches.ts';
 import { Tasks } from './tasks/tasks.ts';
 
 /** What the routes ask. */
@@ -15,6 +16,7 @@ export interface Services {
     readonly runs: Runs;
     readonly scheduler: Scheduler;
     readonly tasks: Tasks;
+    readonly batches: Batches;
 }
 
 /** Makes the services and connects them. Runs, scheduler and tasks share one mutex: each decision about runs sees the decision before it. */
@@ -29,6 +31,6 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         onScheduleChange: () => scheduler.checkSoon()
     });
     const scheduler = new Scheduler({ ctx, machine, mutex, runs });
-    const tasks = new Tasks({ ctx, machine, mutex, accounts, runs, scheduler });
-    return { now: machine.now, runs, scheduler, tasks };
+    const parts = { ctx, machine, mutex, accounts, runs, scheduler };
+    return { now: machine.now, runs, scheduler, tasks: new Tasks(parts), batches: new Batches(parts) };
 }

@@ -1,6 +1,7 @@
 /** Routes that say when a schedule is due. They change nothing. */
 import { errors, joi } from '@portico/sdk';
 
+import { describeSchedule } from '../schedule/describe.ts';
 import { isZone, machineZone, parseSchedule, type Schedule } from '../schedule/schedule.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -25,7 +26,14 @@ export function registerScheduleRoutes(ctx: Ctx, { tasks, now }: Services): void
         access: 'read',
         summary: 'When a schedule would be due',
         effect: 'read',
-        returns: timesSchema,
+        returns: timesSchema.keys({
+            text: joi
+                .string()
+                .allow(null)
+                .required()
+                .label('In words')
+                .description('In English; null where it cannot be said')
+        }),
         description: 'The next times after `from`, or after now. Nothing is stored.',
         validate: {
             payload: joi.object({
@@ -48,7 +56,10 @@ export function registerScheduleRoutes(ctx: Ctx, { tasks, now }: Services): void
         handler({ payload }) {
             const { schedule, timezone = ctx.settings.timezone ?? machineZone(), count, from } = payload;
             const after = from === undefined ? now() : Date.parse(from);
-            return { times: nextTimes(parseInput(schedule, timezone), after, count) };
+            return {
+                text: describeSchedule(schedule),
+                times: nextTimes(parseInput(schedule, timezone), after, count)
+            };
         }
     });
     ctx.route({

@@ -6,11 +6,11 @@ import type { Runs } from '../runs/runs.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { draftOfRow } from '../tasks/draft.ts';
-import { changedTask, newTask, type TaskInput } from '../tasks/input.ts';
+import { changedTask, newTask, tag, type TaskInput } from '../tasks/input.ts';
 import type { Tasks, TaskWithRun } from '../tasks/tasks.ts';
 import { idParams } from './id-params.ts';
 import { acceptedRun } from './runs.ts';
-import { canSeeOutput, taskSchema, type TaskView, taskView, wholeRunSchema } from './views.ts';
+import { canSeeOutput, kindWords, taskSchema, type TaskView, taskView, wholeRunSchema } from './views.ts';
 
 /** Registers the routes below `/tasks`, except the runs of a task. */
 export function registerTaskRoutes(ctx: Ctx, { tasks, runs }: Services): void {
@@ -34,16 +34,20 @@ function registerReads(ctx: Ctx, tasks: Tasks): void {
             query: joi.object({
                 ...pages.query(100),
                 q: joi.string().max(100).label('Name').description('A part of the name'),
-                enabled: joi.boolean().label('Enabled')
+                enabled: joi.boolean().label('Enabled'),
+                tag: tag()
+                    .label('Tag')
+                    .meta({ ui: { ref: 'cronjob.tags' } }),
+                kind: joi.choice(kindWords).label('Kind'),
+                state: joi
+                    .valid('running', 'succeeded', 'failed', 'timeout', 'stopped')
+                    .label('State')
+                    .description('Of the newest run that began')
             })
         },
         async handler({ query, actor }) {
-            const found = await tasks.list({
-                q: query.q,
-                enabled: query.enabled,
-                after: pages.afterNumber(query) ?? 0,
-                limit: query.limit
-            });
+            const { limit, cursor: _cursor, ...filter } = query;
+            const found = await tasks.list(filter, { after: pages.afterNumber(query) ?? 0, limit });
             const { rows, page } = pages.read(found.rows, query.limit, ({ task }) => task.id, found.total);
             return reply.list(
                 rows.map((row) => viewOf(row, actor)),
@@ -149,12 +153,13 @@ function registerRunNow(ctx: Ctx, runs: Runs): void {
     });
 }
 
-function viewOf({ task, lastRun }: TaskWithRun, actor: Actor): TaskView {
+/** A task for an actor, who may not be allowed to see what it runs. */
+export function viewOf({ task, lastRun }: TaskWithRun, actor: Actor): TaskView {
     return taskView(task, lastRun, canSeeOutput(actor));
 }
 
 /** A task for the audit log. Some of its readers may not see what tasks run, so the record only says whether that changed. */
-function auditRecord(task: TaskRow, before?: TaskRow): object {
+export function auditRecord(task: TaskRow, before?: TaskRow): object {
     const { command, script: _script, env: _env, ...shown } = draftOfRow(task);
     const changed =
         before === undefined

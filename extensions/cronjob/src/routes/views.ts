@@ -2,10 +2,12 @@
 import { type Actor, joi, type Value } from '@portico/sdk';
 
 import type { NotifyOn, Overlap, RunRow, TaskRow } from '../entities.ts';
-import { channelsOf, limitsOf } from '../tasks/draft.ts';
-import { taskChannels, taskLimits } from '../tasks/input.ts';
+import { channelsOf, limitsOf, tagsOf } from '../tasks/draft.ts';
+import { taskChannels, taskLimits, taskTags } from '../tasks/input.ts';
 
 const time = () => joi.string().isoDate();
+/** What a task runs. */
+export const kindWords = { command: 'A command', script: 'A script' } as const;
 
 const runFields = {
     id: joi.number().integer().required().label('Number'),
@@ -124,6 +126,8 @@ export const taskSchema = joi.object({
         .required()
         .label('Name')
         .meta({ ui: { column: 1 } }),
+    kind: joi.choice(kindWords).required().label('Kind'),
+    tags: taskTags.required(),
     schedule: joi
         .string()
         .required()
@@ -250,6 +254,8 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, withOutput: bool
         id,
         version,
         name,
+        kind: task.command === null ? 'script' : 'command',
+        tags: tagsOf(task),
         schedule,
         timezone,
         ...(withOutput

@@ -30,3 +30,17 @@ export async function removeExpiredRuns(ctx: Ctx, now: number, signal: AbortSign
         removed = await ctx.db.write((em) => removeSomeExpiredRuns(em, ctx.settings, now, null));
     }
 }
+
+/** Removes the finished runs of a task that ended before a time (milliseconds since 1970). Resolves with how many. */
+export async function removeRunsBefore(ctx: Ctx, taskId: number, before: number): Promise<number> {
+    const remove = `delete from runs where id in (select id from runs where task_id = ? and finished_at < ? limit ${batchSize})`;
+    let [all, removed] = [0, batchSize];
+    while (removed >= batchSize) {
+        removed = await ctx.db.write(
+            async (em) =>
+                (await em.execute<{ affectedRows: number }>(remove, [taskId, before], 'run')).affectedRows
+        );
+        all += removed;
+    }
+    return all;
+}

@@ -26,6 +26,7 @@ export interface Draft {
     readonly limits: GroupLimits | null;
     /** Ids of notification channels; null: those whose events match. */
     readonly channels: readonly number[] | null;
+    readonly tags: readonly string[];
 }
 
 /** Applies a change to a task, or to nothing (null) for a new one. `defaultZone` is the time zone of tasks that name none. */
@@ -73,7 +74,8 @@ export function draftOf(input: TaskInput, before: Draft | null, defaultZone: str
         notifyOn: pick('notifyOn', 'failure'),
         deadManSeconds: pick('deadManSeconds', null),
         limits: pick('limits', null),
-        channels: pick('channels', null)
+        channels: pick('channels', null),
+        tags: pick('tags', [])
     };
 }
 
@@ -83,14 +85,16 @@ export function rowOf({
     command,
     limits,
     channels,
+    tags,
     ...draft
-}: Draft): Omit<Draft, 'env' | 'command' | 'limits' | 'channels'> &
-    Pick<TaskRow, 'command' | 'limits' | 'channels' | 'envNames'> {
+}: Draft): Omit<Draft, 'env' | 'command' | 'limits' | 'channels' | 'tags'> &
+    Pick<TaskRow, 'command' | 'limits' | 'channels' | 'tags' | 'envNames'> {
     return {
         ...draft,
         command: textOrNull(command),
         limits: textOrNull(limits),
         channels: textOrNull(channels),
+        tags: JSON.stringify(tags),
         envNames: JSON.stringify(Object.keys(env))
     };
 }
@@ -107,6 +111,11 @@ export function limitsOf({ limits }: TaskRow): GroupLimits | null {
 /** The channels that alone tell of a task; null: those whose events match. */
 export function channelsOf({ channels }: TaskRow): number[] | null {
     return channels === null ? null : (JSON.parse(channels) as number[]);
+}
+
+/** The words by which tasks are found together. */
+export function tagsOf({ tags }: TaskRow): string[] {
+    return JSON.parse(tags) as string[];
 }
 
 /** The draft that a task was made of; the values of `env` are null. */
@@ -144,6 +153,7 @@ export function draftOfRow(task: TaskRow): Draft {
         deadManSeconds,
         limits: limitsOf(task),
         channels: channelsOf(task),
+        tags: tagsOf(task),
         command: task.command === null ? null : (JSON.parse(task.command) as string[]),
         env: Object.fromEntries((JSON.parse(task.envNames) as string[]).map((each) => [each, null]))
     };

@@ -28,6 +28,7 @@ export interface TaskInput {
     readonly deadManSeconds?: number | null;
     readonly limits?: GroupLimits | null;
     readonly channels?: readonly number[] | null;
+    readonly tags?: readonly string[] | null;
     /** Acts as If-Match. */
     readonly version?: number;
 }
@@ -77,6 +78,16 @@ export const taskChannels = joi
         'Ids of the notification channels that alone tell of this task; null: those whose events match'
     )
     .label('Channels');
+/** A word by which tasks are found together. */
+export const tag = () => joi.string().pattern(/^[a-z0-9][a-z0-9-]{0,31}$/, 'tag');
+/** The tags of a task. */
+export const taskTags = joi
+    .array()
+    .items(tag())
+    .unique()
+    .max(20)
+    .description('Words by which tasks are found together: small letters, digits and hyphens')
+    .label('Tags');
 
 const fields = {
     schedule: joi
@@ -192,9 +203,11 @@ const fields = {
         .description('Of the program and all that it starts, together; needs control groups')
         .label('Limits')
         .meta({ ui: { group: 'Limits', advanced: true } }),
-    channels: taskChannels.meta({ ui: { ref: 'channels.list', advanced: true } })
+    channels: taskChannels.meta({ ui: { ref: 'channels.list', advanced: true } }),
+    tags: taskTags.allow(null)
 };
-const name = joi
+/** The name of a task. */
+export const taskName = joi
     .string()
     .pattern(/^[^\p{C}]*\S[^\p{C}]*$/u, 'name')
     .max(100)
@@ -202,6 +215,7 @@ const name = joi
 const ignored = joi.readOnly(joi.any());
 const readOnly = {
     id: ignored,
+    kind: ignored,
     createdAt: ignored,
     updatedAt: ignored,
     nextRunAt: ignored,
@@ -211,12 +225,16 @@ const readOnly = {
 };
 
 /** The body of POST `/tasks`. */
-export const newTask = joi.object({ ...fields, name: name.required(), schedule: fields.schedule.required() });
+export const newTask = joi.object({
+    ...fields,
+    name: taskName.required(),
+    schedule: fields.schedule.required()
+});
 /** The body of PUT `/tasks/{id}`. Accepts the fields of an answer, so that a client can send back what it got. */
 export const changedTask = joi.object({
     ...fields,
     ...readOnly,
-    name,
+    name: taskName,
     version: joi.number().integer().min(1).label('Version').description('Acts as If-Match')
 });
 

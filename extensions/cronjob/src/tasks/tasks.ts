@@ -1,6 +1,6 @@
 /** Creates, changes and removes tasks. Each change is guarded by the version and planned in the same write. */
 import { errors, isFailure, type Mutex } from '@portico/sdk';
-import { type EntityManager, raw } from '@portico/sdk/db';
+import type { EntityManager } from '@portico/sdk/db';
 
 import { type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
@@ -12,6 +12,7 @@ import type { Scheduler } from '../schedule/scheduler.ts';
 import type { Ctx } from '../settings.ts';
 import { checkDraft } from './checks.ts';
 import { type Draft, draftOf, draftOfRow, rowOf } from './draft.ts';
+import { conditionOf, type TaskFilter } from './filter.ts';
 import type { TaskInput } from './input.ts';
 
 /** What the tasks need. */
@@ -30,15 +31,6 @@ export interface TaskWithRun {
     readonly lastRun: RunRow | null;
 }
 
-/** Which tasks a list shows. */
-export interface TaskFilter {
-    readonly q?: string | undefined;
-    readonly enabled?: boolean | undefined;
-    /** Only ids after this one. */
-    readonly after: number;
-    readonly limit: number;
-}
-
 /** All tasks of the plugin. */
 export class Tasks {
     readonly #options: TasksOptions;
@@ -48,20 +40,17 @@ export class Tasks {
     }
 
     /** Lists tasks by ascending ids, one more than `limit` where there are more. */
-    async list({
-        q,
-        enabled,
-        after,
-        limit
-    }: TaskFilter): Promise<{ readonly rows: readonly TaskWithRun[]; readonly total: number }> {
-        // `instr` takes % and _ literally, unlike `like`. A fragment of SQL is good for one query only, so there are two.
-        const where = (): object => ({
-            ...(enabled === undefined ? {} : { enabled }),
-            ...(q === undefined ? {} : { [raw('instr(lower(name), lower(?))', [q])]: { $gt: 0 } })
-        });
+    async list(
+        filter: TaskFilter,
+        { after, limit }: { readonly after: number; readonly limit: number }
+    ): Promise<{ readonly rows: readonly TaskWithRun[]; readonly total: number }> {
         return this.#options.ctx.db.read(async (em) => {
-            const tasks = await findTasks(em, { ...where(), id: { $gt: after } }, { limit: limit + 1 });
-            return { rows: await withRuns(em, tasks), total: await em.count(TaskEntity, where()) };
+            const where = { ...conditionOf(filter), id: { $gt: after } };
+            const tasks = await findTasks(em, where, { limit: limit + 1 });
+            return {
+                rows: await withRuns(em, tasks),
+                total: await em.count(TaskEntity, conditionOf(filter))
+            };
         });
     }
 
@@ -75,15 +64,32 @@ export class Tasks {
 
     /** Creates a task and plans it. @throws VALIDATION_FAILED 40001, TOOL_MISSING 50302 for limits that the machine cannot keep */
     async create(input: TaskInput): Promise<TaskWithRun> {
+        const draft = await this.check(input);
+        return { task: await this.#insert(draft, await this.#seal(draft, {})), lastRun: null };
+    }
+
+    /** What `create` would make of this; nothing is stored. @throws VALIDATION_FAILED 40001, TOOL_MISSING 50302 */
+    async check(input: TaskInput): Promise<Draft> {
         const draft = draftOf(input, null, this.#defaultZone());
         await checkDraft(draft, null, this.#options.accounts, this.#options.machine.now());
         await this.#tryLimits(draft, null);
-        return { task: await this.#insert(draft), lastRun: null };
+        return draft;
     }
 
-    async #insert(draft: Draft): Promise<TaskRow> {
+    /** Makes a disabled task like another one, with the values of its environment. @throws NOT_FOUND 40400 */
+    async clone(id: number, name: string | undefined): Promise<TaskWithRun> {
+        const { task } = await this.get(id);
+        const draft = {
+            ...draftOfRow(task),
+            name: name ?? `${task.name.slice(0, 90)} (copy)`,
+            enabled: false
+        };
+        return { task: await this.#insert(draft, task.env), lastRun: null };
+    }
+
+    /** @param env - sealed */
+    async #insert(draft: Draft, env: string | null): Promise<TaskRow> {
         const { ctx, machine, mutex, scheduler } = this.#options;
-        const env = await this.#seal(draft, {});
         const boot = await machine.boot();
         const task = await mutex.run(() =>
             ctx.db.write(async (em) => {
@@ -199,7 +205,7 @@ export class Tasks {
             if (typeof problem === 'string') {
                 problems.push(`${draft.name}: ${problem}`);
             } else if (same === undefined) {
-                await this.#insert(draft);
+                await this.#insert(draft, await this.#seal(draft, {}));
             } else {
                 await this.#replace(same, draft, await this.#seal(draft, {}));
             }
