@@ -76,7 +76,9 @@ export const DeploymentEntity = defineEntity({
         startedAt: p.integer().nullable(),
         switchedAt: p.integer().nullable(),
         finishedAt: p.integer().nullable(),
-        taskId: p.integer().nullable()
+        taskId: p.integer().nullable(),
+        /** JSON: the signed provenance of the release; null until it is built. */
+        provenance: p.text().nullable()
     }
 });
 /** A row of `deploy_deployments`. */
@@ -114,8 +116,7 @@ export const ConnectionEntity = defineEntity({
         /** JSON: what may be shown. */
         config: p.text(),
         /** JSON, sealed as one text. */
-        secrets: p.text(),
-        hostKey: p.text().nullable()
+        secrets: p.text()
     }
 });
 /** A row of `deploy_connections`. */
@@ -128,6 +129,13 @@ export const DeliveryEntity = defineEntity({
     properties: { id: p.string().primary(), at: p.integer() }
 });
 
+/** A key of the plugin's own. */
+export const KeyEntity = defineEntity({
+    name: 'DeployKey',
+    tableName: 'deploy_keys',
+    properties: { name: p.string().primary(), sealed: p.text() }
+});
+
 /** The entities of the plugin. */
 export const entities = [
     ProjectEntity,
@@ -135,7 +143,8 @@ export const entities = [
     VariablesEntity,
     GroupEntity,
     ConnectionEntity,
-    DeliveryEntity
+    DeliveryEntity,
+    KeyEntity
 ];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
@@ -148,14 +157,15 @@ export const migrations: readonly Migration[] = [
             `create table deploy_deployments (id integer primary key autoincrement, project_id integer not null references deploy_projects (id) on delete cascade,
             number integer not null, trigger text not null, ref text, "commit" text, message text, author text, state text not null, reason text, "from" integer,
             clear_cache integer not null, artifact_sha256 text, artifact_bytes integer, kept integer not null, steps text not null, plan text, port integer,
-            queued_at integer not null, started_at integer, switched_at integer, finished_at integer, task_id integer)`,
+            queued_at integer not null, started_at integer, switched_at integer, finished_at integer, task_id integer, provenance text)`,
             'create unique index deploy_numbers on deploy_deployments (project_id, number)',
             'create index deploy_states on deploy_deployments (state, id)',
             'create table deploy_variables (owner text primary key, sealed text not null)',
             'create table deploy_groups (id integer primary key autoincrement, version integer not null, name text not null unique)',
             `create table deploy_connections (id integer primary key autoincrement, version integer not null, name text not null unique, config text not null,
-            secrets text not null, host_key text)`,
-            'create table deploy_deliveries (id text primary key, at integer not null)'
+            secrets text not null)`,
+            'create table deploy_deliveries (id text primary key, at integer not null)',
+            'create table deploy_keys (name text primary key, sealed text not null)'
         ]
     }
 ];

@@ -5,10 +5,14 @@ import { recoverDeployments } from './deployments/recovery.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { type Machine, realMachine } from './machine.ts';
+import { registerArtifactRoutes } from './routes/artifacts.ts';
+import { registerConnectionRoutes } from './routes/connections.ts';
 import { registerDeploymentRoutes } from './routes/deployments.ts';
+import { registerHookRoutes } from './routes/hooks.ts';
 import { registerLogRoutes } from './routes/logs.ts';
 import { registerProcessRoutes } from './routes/processes.ts';
 import { registerProjectRoutes } from './routes/projects.ts';
+import { registerVariableRoutes } from './routes/variables.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 
@@ -24,10 +28,15 @@ export function defineDeploy(machine: Machine): PluginDefinition {
             registerDeploymentRoutes(ctx, services);
             registerLogRoutes(ctx, services);
             registerProcessRoutes(ctx, services);
+            registerVariableRoutes(ctx, services);
+            registerConnectionRoutes(ctx, services);
+            registerHookRoutes(ctx, services);
+            registerArtifactRoutes(ctx, services);
             registerHealthChecks(ctx, services);
             ctx.onStart(async () => {
                 await recoverDeployments({ ctx, ...services });
                 services.queue.pump();
+                await services.polling.start();
             });
         }
     });

@@ -1,6 +1,7 @@
 /** The services of one generation of the plugin. */
 import { Artifacts } from './build/artifacts.ts';
 import { Builder } from './build/builder.ts';
+import { Provenance } from './build/provenance.ts';
 import { Logs } from './deployments/log.ts';
 import { Pipeline } from './deployments/pipeline.ts';
 import { Queue } from './deployments/queue.ts';
@@ -12,12 +13,15 @@ import { Git } from './git/git.ts';
 import type { Machine } from './machine.ts';
 import { ProjectChanges } from './projects/changes.ts';
 import { ProjectViews } from './projects/views.ts';
+import { Canaries } from './releases/canary.ts';
 import { Folders } from './releases/folders.ts';
 import { Hosts } from './releases/hosts.ts';
 import { Processes } from './releases/processes.ts';
 import { Releases } from './releases/releases.ts';
 import { Sandboxes } from './sandbox/programs.ts';
 import type { Ctx } from './settings.ts';
+import { Hooks } from './triggers/hooks.ts';
+import { Polling } from './triggers/polling.ts';
 
 /** What the routes ask. */
 export interface Services {
@@ -35,6 +39,10 @@ export interface Services {
     readonly queue: Queue;
     readonly views: ProjectViews;
     readonly changes: ProjectChanges;
+    readonly canaries: Canaries;
+    readonly provenance: Provenance;
+    readonly hooks: Hooks;
+    readonly polling: Polling;
 }
 
 /** Makes the services and connects them. */
@@ -43,7 +51,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const folders = new Folders(ctx, machine);
     const logs = new Logs(ctx);
     const variables = new Variables(ctx);
-    const connections = new Connections();
+    const connections = new Connections(ctx, folders);
     const git = new Git(ctx, folders);
     const sandboxes = new Sandboxes(ctx, folders);
     const hosts = new Hosts(ctx, folders);
@@ -52,7 +60,11 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const retention = new Retention(store, releases);
     const artifacts = new Artifacts(folders, sandboxes);
     const builder = new Builder({ ctx, folders, git, sandboxes, artifacts });
+    const canaries = new Canaries(hosts, releases);
+    const provenance = new Provenance(ctx);
     const pipeline = new Pipeline({
+        provenance,
+        canaries,
         ctx,
         store,
         logs,
@@ -78,5 +90,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         releases
     };
     const changes = new ProjectChanges(shared);
-    return { ...shared, retention, queue, views, changes };
+    const hooks = new Hooks(ctx, store, queue);
+    const polling = new Polling({ ctx, store, queue, git, connections });
+    return { ...shared, retention, queue, views, changes, canaries, provenance, hooks, polling };
 }

@@ -3,11 +3,13 @@ import { isFailure } from '@portico/sdk';
 
 import { type Builder, deploymentEnvironment } from '../build/builder.ts';
 import type { ReleasePlan } from '../build/plan.ts';
+import type { Provenance } from '../build/provenance.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { environmentOf, type Variables } from '../env/variables.ts';
 import { DeploymentFailed, type Reason } from '../errors.ts';
 import type { Connections } from '../git/connections.ts';
 import type { Git } from '../git/git.ts';
+import type { Canaries } from '../releases/canary.ts';
 import { freePort } from '../releases/ports.ts';
 import type { Candidate, Releases } from '../releases/releases.ts';
 import type { Ctx } from '../settings.ts';
@@ -24,8 +26,10 @@ export interface PipelineParts {
     readonly variables: Variables;
     readonly connections: Connections;
     readonly git: Git;
+    readonly provenance: Provenance;
     readonly builder: Builder;
     readonly releases: Releases;
+    readonly canaries: Canaries;
     readonly retention: Retention;
 }
 
@@ -138,7 +142,14 @@ export class Pipeline {
             skip: (...names) => progress.skip(...names),
             found: ({ message, author }) => store.change(deployment.id, { message, author })
         });
+        const envelope = await this.#parts.provenance.attest(
+            project,
+            await store.deployment(deployment.id),
+            commit,
+            artifact
+        );
         await store.change(deployment.id, {
+            provenance: JSON.stringify(envelope),
             plan: JSON.stringify(plan),
             artifactSha256: artifact.sha256,
             artifactBytes: artifact.bytes,
@@ -158,7 +169,7 @@ export class Pipeline {
             );
         }
         await progress.skip('fetch', 'install', 'build', 'pack');
-        const { commit, message, author, plan, artifactSha256, artifactBytes } = before;
+        const { commit, message, author, plan, artifactSha256, artifactBytes, provenance } = before;
         await store.change(deployment.id, {
             commit,
             message,
@@ -166,6 +177,7 @@ export class Pipeline {
             plan,
             artifactSha256,
             artifactBytes,
+            provenance,
             kept: true
         });
         return JSON.parse(plan) as ReleasePlan;
@@ -185,8 +197,9 @@ export class Pipeline {
         await (plan.runtime === 'process'
             ? progress.step('check', () => releases.check(candidate))
             : progress.skip('check'));
-        run.beginSwitch();
         const { live: before } = await store.project(project.id);
+        await this.#canary(candidate, before);
+        run.beginSwitch();
         await progress.step('switch', async () => {
             const hostId = await releases.switch(candidate);
             await store.makeLive(project.id, deployment.id, hostId);
@@ -202,6 +215,22 @@ export class Pipeline {
         });
         await this.#after(candidate, hooks.post);
         await retention.prune(project);
+    }
+
+    /** Gives the release a share of the requests first, where the project wants that and programs serve it now. */
+    async #canary(candidate: Candidate, before: number | null): Promise<void> {
+        const { store, canaries } = this.#parts;
+        const { config } = candidate.project;
+        if (
+            config.canary === null ||
+            config.host === null ||
+            before === null ||
+            candidate.plan.runtime !== 'process'
+        ) {
+            return;
+        }
+        await store.change(candidate.deployment.id, { state: 'canary' });
+        await canaries.observe(candidate, await store.deployment(before));
     }
 
     /** Commands after the switch: a failure is told, not undone. */

@@ -55,7 +55,8 @@ const emptyDeployment = {
     startedAt: null,
     switchedAt: null,
     finishedAt: null,
-    taskId: null
+    taskId: null,
+    provenance: null
 };
 
 /** Reads and writes projects and deployments. */

@@ -15,7 +15,10 @@ export interface Variable {
 }
 
 /** A variable as it is said: without a value, a secret one keeps its own. */
-export type VariableInput = Omit<Variable, 'value'> & { readonly value?: string | null | undefined };
+export interface VariableInput extends Partial<Omit<Variable, 'name' | 'value'>> {
+    readonly name: string;
+    readonly value?: string | null | undefined;
+}
 
 /** A variable as it is shown. */
 export type VariableView = Omit<Variable, 'value'> & { readonly value: string | null; readonly set: true };
@@ -44,7 +47,9 @@ export class Variables {
     async replace(owner: Owner, given: readonly VariableInput[]): Promise<readonly Variable[]> {
         const before = new Map((await this.read(owner)).map((each) => [each.name, each]));
         const faults: { path: string; message: string }[] = [];
-        const vars = given.map(({ value, ...rest }, at): Variable => {
+        const vars = given.map(({ value, ...said }, at): Variable => {
+            // A change has no defaults of its own.
+            const rest = { secret: false, build: true, run: true, preview: true, ...said };
             if (refusedNames.test(rest.name)) {
                 faults.push({ path: `vars.${at}.name`, message: `${rest.name} is not a project's to set` });
             }

@@ -220,6 +220,20 @@ const host = joi
     .label('Host')
     .description('Null: none is made');
 
+const canary = joi
+    .object({
+        weight: count(1, 50).required().label('Share').unit('percent'),
+        seconds: count(10, 86_400).required().label('For').unit('second'),
+        failures: count(1, 100)
+            .default(3)
+            .label('Bad answers')
+            .description('In a row, until it is taken back')
+    })
+    .allow(null)
+    .label('Canary')
+    .description('A new release of programs gets a share of the requests first; null: all of them at once')
+    .meta({ ui: { advanced: true } });
+
 const hooks = joi
     .object({
         pre: joi.array().items(argv()).max(20).default([]).label('Before the start'),
@@ -281,6 +295,7 @@ const common = {
     run: filled(run),
     health: filled(health),
     host: host.default(null),
+    canary: canary.default(null),
     hooks: filled(hooks),
     triggers: filled(triggers),
     envGroups: envGroups.default([]),
@@ -303,89 +318,18 @@ export type ProjectInput = Value<typeof projectInput>;
 /** The same without the name, which is a column of its own. */
 export type ProjectConfig = Omit<ProjectInput, 'name'>;
 
-const shown = {
-    id: joi.readOnly(joi.number().integer()).label('Number'),
-    version: joi
-        .number()
-        .integer()
-        .label('Version')
-        .description('Acts as If-Match')
-        .meta({ ui: { widget: 'hidden' } })
-};
-
-const states = {
-    empty: 'Nothing deployed yet',
-    deploying: 'A deployment is under way',
-    live: 'Serves',
-    stopped: 'Stopped',
-    failed: 'Does not serve'
-} as const;
-
-const answered = {
-    state: joi
-        .readOnly(joi.choice(states))
-        .label('State')
-        .meta({
-            ui: {
-                column: 2,
-                tones: {
-                    empty: 'neutral',
-                    deploying: 'busy',
-                    live: 'good',
-                    stopped: 'neutral',
-                    failed: 'bad'
-                }
-            }
-        }),
-    runtime: joi
-        .readOnly(joi.choice({ static: 'Files', process: 'Programs' }).allow(null))
-        .label('Runs as')
-        .meta({ ui: { column: 3 } }),
-    live: joi
-        .readOnly(joi.number().integer().allow(null))
-        .label('Deployment that serves')
-        .meta({ ui: { column: 4 } }),
-    hostId: joi
-        .readOnly(joi.number().integer().allow(null))
-        .label('Host')
-        .meta({ ui: { column: false, ref: 'hosts.list' } }),
-    hook: joi
-        .readOnly(joi.boolean())
-        .label('Has a hook')
-        .meta({ ui: { column: false } })
-};
-
-/** The body that makes a project. */
-export const newProject = projectInput.keys({ ...shown, ...answered });
-
-/** The body that changes a project: each field that is there replaces the one before whole. */
-export const projectChange = joi.object({
-    ...shown,
-    name: name(),
+/** The fields of a project, without the defaults that they have in a new one. */
+export const fields = {
+    name,
     source,
     build,
     run,
     health,
     host,
+    canary,
     hooks,
     triggers,
     envGroups,
     keep,
-    enabled,
-    ...answered
-});
-
-/** A project as it is shown. */
-export const projectSchema = projectInput.keys({
-    id: joi.number().integer().required().label('Number'),
-    version: joi
-        .number()
-        .integer()
-        .required()
-        .label('Version')
-        .meta({ ui: { widget: 'hidden' } }),
-    ...answered
-});
-
-/** States of a project. */
-export type ProjectState = keyof typeof states;
+    enabled
+};

@@ -6,7 +6,7 @@ import { type Step, stepNames } from '../deployments/steps.ts';
 import { activeStates, type Project, type Store } from '../deployments/store.ts';
 import type { DeploymentRow } from '../entities.ts';
 import type { Processes } from '../releases/processes.ts';
-import type { ProjectState } from './schema.ts';
+import type { ProjectState } from './shapes.ts';
 
 const states = {
     queued: 'Waits',

@@ -119,6 +119,11 @@ export class Releases {
         log.say(`It gave ${successes} good answers`, 'check');
     }
 
+    /** What is wrong with the release now; null when it is as the project wants it. */
+    async problem(candidate: Candidate): Promise<string | null> {
+        return this.#ask(candidate, candidate.deployment.port as number);
+    }
+
     /** What is wrong with one answer; null when it is as the project wants it. */
     async #ask({ project, signal }: Candidate, port: number): Promise<string | null> {
         const { path, expectStatus, contains } = project.config.health;

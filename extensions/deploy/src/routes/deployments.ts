@@ -15,6 +15,7 @@ export function registerDeploymentRoutes(ctx: Ctx, services: Services): void {
     registerReading(ctx, services);
     registerBegin(ctx, services);
     registerRollback(ctx, services);
+    registerCanary(ctx, services);
     registerEnds(ctx, services);
 }
 
@@ -164,6 +165,37 @@ function registerRollback(ctx: Ctx, { store, queue }: Services): void {
             return accepted(ctx, added);
         }
     });
+}
+
+function registerCanary(ctx: Ctx, { store, canaries }: Services): void {
+    for (const verdict of ['promote', 'abort'] as const) {
+        ctx.route({
+            method: 'POST',
+            path: `/projects/{id}/canary/${verdict}`,
+            id: `${verdict}Canary`,
+            access: 'run',
+            summary: verdict === 'promote' ? 'Give the canary all requests now' : 'Take the canary back',
+            answers: 'done',
+            ui: {
+                title: verdict === 'promote' ? 'Promote the canary' : 'Take the canary back',
+                role: 'action'
+            },
+            audit: { action: verdict, resource: 'canary' },
+            validate: { params: projectParams },
+            returns: deploymentSchema,
+            async handler({ params, audit }) {
+                const project = await store.project(params.id);
+                audit({ resourceId: project.id });
+                const found = (await store.inStates(['canary'])).find(
+                    ({ projectId }) => projectId === project.id
+                );
+                if (found === undefined || !canaries.decide(found.id, verdict)) {
+                    throw errors.notFound('The project has no canary now');
+                }
+                return deploymentView(found);
+            }
+        });
+    }
 }
 
 function registerEnds(ctx: Ctx, { store, queue, retention }: Services): void {

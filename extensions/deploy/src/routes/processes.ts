@@ -1,7 +1,7 @@
 /** Routes of the programs that serve. */
 import { errors, joi } from '@portico/sdk';
 
-import { projectSchema } from '../projects/schema.ts';
+import { projectSchema } from '../projects/shapes.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { nothing, projectParams } from './params.ts';

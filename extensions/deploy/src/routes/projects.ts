@@ -3,13 +3,8 @@ import { errors, joi, pages, reply, taskSchema } from '@portico/sdk';
 
 import type { Project } from '../deployments/store.ts';
 import { parseAddress } from '../git/address.ts';
-import {
-    newProject,
-    projectChange,
-    type ProjectInput,
-    projectInput,
-    projectSchema
-} from '../projects/schema.ts';
+import { type ProjectInput, projectInput } from '../projects/schema.ts';
+import { newProject, projectChange, projectSchema } from '../projects/shapes.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { projectParams, versionOf } from './params.ts';

@@ -1,0 +1,154 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
+import { DeployRig, server, withoutSandbox } from './rig.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+const real = itUnless(withoutSandbox, it);
+
+const limitMs = 180_000;
+const releases = 20;
+const clients = 4;
+let rig: DeployRig;
+
+/** Asks on kept connections, one request after the other, until it is told to stop. */
+class Load {
+    readonly failures: string[] = [];
+    readonly seen = new Map<string, number>();
+    #running = true;
+    readonly #ended: Promise<unknown>;
+
+    constructor(domain: string, path = '/') {
+        this.#ended = Promise.all(Array.from({ length: clients }, () => this.#run(domain, path)));
+    }
+
+    get asked(): number {
+        return [...this.seen.values()].reduce((sum, count) => sum + count, 0);
+    }
+
+    async stop(): Promise<void> {
+        this.#running = false;
+        await this.#ended;
+    }
+
+    async #run(domain: string, path: string): Promise<void> {
+        const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+        while (this.#running) {
+            await new Promise<void>((resolve) => {
+                const sent = request(
+                    { host: '127.0.0.1', port: rig.httpPort, path, agent, headers: { host: domain } },
+                    (answer) => {
+                        let text = '';
+                        answer.on('data', (chunk: Buffer) => (text += chunk.toString()));
+                        answer.once('end', () => {
+                            this.seen.set(text, (this.seen.get(text) ?? 0) + 1);
+                            if (answer.statusCode !== 200) {
+                                this.failures.push(`${answer.statusCode} ${text}`);
+                            }
+                            resolve();
+                        });
+                    }
+                );
+                sent.once('error', (error) => {
+                    this.failures.push(String(error));
+                    resolve();
+                });
+                sent.end();
+            });
+            await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        agent.destroy();
+    }
+}
+
+describe('Releases under load', { timeout: limitMs }, () => {
+    before({ timeout: limitMs }, async () => {
+        if (withoutSandbox === undefined) {
+            rig = await DeployRig.start();
+        }
+    });
+
+    after({ timeout: limitMs }, async () => {
+        await rig?.close();
+    });
+
+    real(`lose no request in ${releases} switches, and need no reload of the engine`, async () => {
+        rig.git.create('busy', {
+            'package.json': '{"scripts":{"start":"node server.js"}}',
+            'server.js': server('one')
+        });
+        const id = await rig.project({
+            name: 'busy',
+            source: { url: rig.git.url('busy') },
+            host: { domain: 'busy.test' },
+            run: { drainSeconds: 1 },
+            health: { successes: 1 },
+            keep: 3
+        });
+        const first = await rig.serve(id);
+        rig.git.commit('busy', { 'server.js': server('two') });
+        const second = await rig.serve(id);
+        const load = new Load('busy.test');
+        for (let at = 2; at < releases; at += 1) {
+            const { data } = await rig.post(`/projects/${id}/rollback`, {
+                deployment: at % 2 === 0 ? first.id : second.id
+            });
+            expect((await rig.over(data.id as number)).state).to.equal('live');
+        }
+        await load.stop();
+        expect(load.failures).to.equal([]);
+        expect([...load.seen.keys()].sort()).to.equal(['one', 'two']);
+        console.log(`      ${load.asked} requests during ${releases - 2} switches, none failed`);
+    });
+
+    real(
+        'give a canary its share, take it back when it is sick, and promote it when it is told to',
+        async () => {
+            const sick =
+                'if (require("node:fs").existsSync("/app/data/sick")) { response.statusCode = 500; }';
+            rig.git.create('canary', {
+                'package.json': '{"scripts":{"start":"node server.js"}}',
+                'server.js': server('old')
+            });
+            const id = await rig.project({
+                name: 'canary',
+                source: { url: rig.git.url('canary') },
+                host: { domain: 'canary.test' },
+                run: { drainSeconds: 1, shared: ['data'] },
+                health: { successes: 1 },
+                canary: { weight: 50, seconds: 60, failures: 2 }
+            });
+            await rig.serve(id);
+            rig.git.commit('canary', { 'server.js': server('new', sick) });
+            const begun = await rig.begin(id);
+            await until(async () => (await rig.get(`/deployments/${begun.id}`)).data.state === 'canary');
+            const seen = new Set<string>();
+            await until(
+                async () => seen.add((await rig.page('canary.test')).text).size === 2,
+                'both to answer'
+            );
+            writeFileSync(`${rig.folder}/projects/${id}/shared/data/sick`, '');
+            const reverted = await rig.over(begun.id);
+            expect([reverted.state, reverted.reason]).to.equal(['failed', 'CANARY_REVERTED']);
+            for (let at = 0; at < 10; at += 1) {
+                expect(await rig.page('canary.test')).to.equal({ status: 200, text: 'old' });
+            }
+            expect((await rig.post(`/projects/${id}/canary/promote`)).status).to.equal(404);
+
+            rmSync(`${rig.folder}/projects/${id}/shared/data/sick`);
+            const again = await rig.begin(id);
+            await until(async () => (await rig.get(`/deployments/${again.id}`)).data.state === 'canary');
+            await until(async () => (await rig.post(`/projects/${id}/canary/promote`)).status === 200);
+            expect((await rig.over(again.id)).state).to.equal('live');
+            for (let at = 0; at < 10; at += 1) {
+                expect((await rig.page('canary.test')).text).to.equal('new');
+            }
+        }
+    );
+});
