@@ -40,11 +40,12 @@ describe('an outsider', () => {
             let text = '';
             const spent = await processorOf(async () => {
                 const answer = await at.client.post(path, unknown, { token: null });
-                expect([answer.code, answer.data.reason], path).to.equal([40001, 'VALIDATION_FAILED']);
+                expect([answer.code, answer.data.reason], path).to.equal([40000, 'BAD_REQUEST']);
                 ({ text } = answer);
             });
             expect(text.length, path).to.be.below(20_000);
-            expect(spent, path).to.be.below(1_500);
+            // 90,000 of them cost half a second while a schema looked at each.
+            expect(spent, path).to.be.below(150);
         }
         const small = await at.client.post('/api/auth/login', { a: 1, b: 2, username: 3 }, { token: null });
         expect((small.data.errors as { path: string }[]).map(({ path }) => path).sort()).to.equal([
@@ -61,7 +62,7 @@ describe('an outsider', () => {
             { domain: 'a.test', access: { allow: Array.from({ length: 100_000 }, () => null) } }
         ]) {
             const answer = await at.client.post('/api/hosts/validate', body);
-            expect([answer.code, answer.text.length < 20_000]).to.equal([40001, true]);
+            expect([answer.code, answer.text.length < 20_000]).to.equal([40000, true]);
         }
     });
 });

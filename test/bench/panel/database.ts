@@ -5,11 +5,11 @@ import { join } from 'node:path';
 
 import Sqlite from 'better-sqlite3';
 
-import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
 import { openStorage } from '../../../core/src/composition/storage.ts';
 import { HostEntity } from '../../../core/src/features/hosts/entities.ts';
 import { HostList } from '../../../core/src/features/hosts/list.ts';
 import { DatabaseHostStore } from '../../../core/src/features/hosts/store.ts';
+import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
 import { median, number, type Report } from '../report.ts';
 import { rowsOf } from '../servers/fleet.ts';
 

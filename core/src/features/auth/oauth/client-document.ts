@@ -112,7 +112,7 @@ export async function readClientDocument(source: DocumentSource, id: string): Pr
     }
     let document: unknown;
     try {
-        document = parseJson(answer.body);
+        document = parseJson(answer.body, maxBytes);
     } catch {
         return refuse("The client's document is not JSON");
     }

@@ -103,7 +103,7 @@ function endpoints(oauth: OAuth): Route[] {
                     () =>
                         oauth.register(call, async () => {
                             try {
-                                return parseJson(await request.bytes());
+                                return parseJson(await request.bytes(), form.maxBytes);
                             } catch (error) {
                                 throw isFailure(error)
                                     ? new OAuthRefusal('invalid_client_metadata', error.message)

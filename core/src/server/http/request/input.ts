@@ -83,7 +83,7 @@ export function readBody(route: Route, call: HttpCall, request: Request): void {
     if (bytes.length > (route.maxBytes ?? mebibyte)) {
         throw fail.PAYLOAD_TOO_LARGE({ limit: route.maxBytes ?? mebibyte });
     }
-    const body = parseJson(bytes);
+    const body = parseJson(bytes, route.maxBytes ?? mebibyte);
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
         throw fail.BAD_REQUEST(null, { message: 'The body must be a JSON object' });
     }

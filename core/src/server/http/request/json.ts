@@ -7,8 +7,16 @@ import { fail } from '../../../platform/errors.ts';
 const deepest = 64;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Parses bytes. @throws BAD_REQUEST 40000 with what is wrong and where */
-export function parseJson(bytes: Uint8Array): unknown {
+/** So many bytes for each value. A megabyte of small values would hold the event loop for half a second while a schema looks at each. */
+const bytesOfValue = 32;
+
+/**
+ * Parses bytes.
+ *
+ * @param largest - how many bytes the body might have had: it may have one value for every 32 of them
+ * @throws BAD_REQUEST 40000 with what is wrong and where
+ */
+export function parseJson(bytes: Uint8Array, largest: number): unknown {
     let text: string;
     try {
         text = utf8.decode(bytes);
@@ -22,15 +30,22 @@ export function parseJson(bytes: Uint8Array): unknown {
         throw fail.BAD_REQUEST(null, { message: `The body is not JSON: ${position(error, text)}` });
     }
     if (typeof value === 'object' && value !== null) {
-        checkStructure(text);
+        checkStructure(text, Math.floor(largest / bytesOfValue));
     }
     return value;
 }
 
 /** Walks text that is known to be JSON: only strings, brackets and commas matter. */
-function checkStructure(text: string): void {
+function checkStructure(text: string, mostValues: number): void {
     const keys: (Set<string> | null)[] = [];
     let expectKey = false;
+    let values = 0;
+    const count = (): void => {
+        values += 1;
+        if (values > mostValues) {
+            throw fail.BAD_REQUEST(null, { message: `The body has more than ${mostValues} values` });
+        }
+    };
     for (let at = 0; at < text.length; at += 1) {
         const char = text[at];
         if (char === '"') {
@@ -41,6 +56,7 @@ function checkStructure(text: string): void {
             }
             at = end;
         } else if (char === '{' || char === '[') {
+            count();
             keys.push(char === '{' ? new Set() : null);
             expectKey = char === '{';
             if (keys.length > deepest) {
@@ -51,6 +67,7 @@ function checkStructure(text: string): void {
         } else if (char === '}' || char === ']') {
             keys.pop();
         } else if (char === ',') {
+            count();
             expectKey = keys.at(-1) instanceof Set;
         }
     }

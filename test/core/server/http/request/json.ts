@@ -8,9 +8,10 @@ import { parseJson } from '../../../../../core/src/server/http/request/json.ts';
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-const messageOf = (bytes: Buffer | string): string => {
+const mebibyte = 2 ** 20;
+const messageOf = (bytes: Buffer | string, largest = mebibyte): string => {
     try {
-        parseJson(Buffer.from(bytes as string));
+        parseJson(Buffer.from(bytes as string), largest);
     } catch (error) {
         return isFailure(error) && error.code === 40000 ? error.message : `not a refusal: ${String(error)}`;
     }
@@ -23,7 +24,7 @@ describe('parseJson', () => {
             fc.property(fc.jsonValue({ maxDepth: 20 }), (value) => {
                 const text = JSON.stringify(value);
                 if (!text.includes('"__proto__"')) {
-                    expect(parseJson(Buffer.from(text))).to.equal(JSON.parse(text));
+                    expect(parseJson(Buffer.from(text), mebibyte)).to.equal(JSON.parse(text));
                 }
             }),
             { numRuns: 300 }
@@ -38,6 +39,20 @@ describe('parseJson', () => {
         expect(messageOf('{"\\u005f_proto__":1}')).to.contain('__proto__');
         expect(messageOf('{"a":{"x":1},"b":{"x":1},"c":["x","x"],"d":"\\"a\\":1,\\"a\\":2"}')).to.equal(
             'accepted'
+        );
+    });
+
+    it('takes one value for every 32 bytes that the body might have had, whatever the values are', () => {
+        const list = (count: number, value: string): string => `[${Array(count).fill(value).join()}]`;
+        for (const value of ['1', '{}', '[]', '"a"']) {
+            const each = value === '1' || value === '"a"' ? 1 : 2;
+            expect(messageOf(list(1000 / each, value), 32_000), value).to.equal('accepted');
+            expect(messageOf(list(1002 / each, value), 32_000), value).to.equal(
+                'The body has more than 1000 values'
+            );
+        }
+        expect(messageOf(`{${Array.from({ length: 40_000 }, (_, at) => `"k${at}":0`).join()}}`)).to.contain(
+            'values'
         );
     });
 
