@@ -23,6 +23,8 @@ import { pluginTest } from './plugin/test.ts';
 import { pluginValidate } from './plugin/validate.ts';
 import { start } from './start.ts';
 import { tokenCreate } from './token/create.ts';
+import { totpConfirm } from './totp/confirm.ts';
+import { totpEnrol } from './totp/enrol.ts';
 
 /** All commands, in the order in which the help shows them. */
 export const commands: readonly Command[] = [
@@ -30,6 +32,8 @@ export const commands: readonly Command[] = [
     adminResetPassword,
     adminCreate,
     tokenCreate,
+    totpEnrol,
+    totpConfirm,
     auditVerify,
     exportCommand,
     importCommand,

@@ -56,7 +56,7 @@ function bashScript(commands: readonly Command[]): string {
         '        case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in',
         ...commands.map(
             ({ name, ...command }) =>
-                `            "${name}"${name.includes(' ') ? '' : ' *'}) words="${optionsOf({ name, ...command })}" ;;`
+                `            "${name.includes(' ') ? `${name}"` : `${name} "*`}) words="${optionsOf({ name, ...command })}" ;;`
         ),
         '        esac',
         '        if [ "$COMP_CWORD" -eq 2 ]; then',

@@ -1,17 +1,25 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { renderUnicodeCompact } from 'uqr';
 
+import { codeOf } from '../../support/core/entrance.ts';
 import {
+    environmentOf,
     panelFolder,
     portico,
     removeFolder,
     type RunningPanel,
+    shim,
     startPanel
 } from '../../support/panel/console.ts';
+import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugins/folder.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -20,6 +28,7 @@ describe('commands made from the API', { timeout: 180_000 }, () => {
     let dataDir: string;
     let panel: RunningPanel;
     let root: string;
+    let plugins: PluginFolder;
     const run = (args: readonly string[], input = ''): ReturnType<typeof portico> =>
         portico([...args, '--data-dir', dataDir], { input });
     const json = async (args: readonly string[], input?: string): Promise<unknown> => {
@@ -31,11 +40,14 @@ describe('commands made from the API', { timeout: 180_000 }, () => {
     before(async () => {
         root = mkdtempSync(join(tmpdir(), 'portico-cli-api-'));
         dataDir = await panelFolder();
-        panel = await startPanel(dataDir);
+        plugins = createPluginFolder();
+        plugins.write('speaker', pluginModule("ctx.log.info('canary line', { part: 'fields' });"));
+        panel = await startPanel(dataDir, { env: { PORTICO_PLUGIN_DIRS: plugins.path } });
     });
     after(async () => {
         await panel.stop();
         removeFolder(dataDir);
+        plugins.remove();
         rmSync(root, { recursive: true, force: true });
     });
 
@@ -84,6 +96,101 @@ describe('commands made from the API', { timeout: 180_000 }, () => {
         expect(await json(['engine', 'drift'])).to.include('drifted');
         const { code, stderr } = await run(['logs', '--lines', '2']);
         expect(code, stderr).to.equal(0);
+    });
+
+    it('follows the log of a plugin, and names one that is not there', async () => {
+        expect((await run(['plugin', 'enable', 'speaker'])).code).to.equal(0);
+        const { code, stdout, stderr } = await run(['logs', 'speaker']);
+        expect(code, stderr).to.equal(0);
+        expect(stdout).to.contain('canary line').and.contain('fields');
+        const last = JSON.parse((await run(['logs', 'speaker', '--lines', '1', '--json'])).stdout) as object;
+        expect(last).to.include(['at', 'level', 'message']);
+        const followed = spawn(
+            process.execPath,
+            [shim, 'logs', 'speaker', '--follow', '--lines', '1', '--data-dir', dataDir],
+            { env: environmentOf(), stdio: ['ignore', 'pipe', 'ignore'] }
+        );
+        let text = '';
+        followed.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        const count = (): number => text.split('canary line').length;
+        await until(() => count() > 1, 'the last line is there');
+        const before = count();
+        await run(['plugin', 'disable', 'speaker']);
+        await run(['plugin', 'enable', 'speaker']);
+        await until(() => count() > before, 'the next line follows');
+        followed.kill('SIGINT');
+        await once(followed, 'close');
+        const missing = await run(['logs', 'nonsense']);
+        expect([missing.code, missing.stdout]).to.equal([1, '']);
+        expect(missing.stderr).to.contain('nonsense');
+    });
+
+    it('set a second factor up, with a QR code that a reader of such codes reads', async () => {
+        const password = 'a quiet harbour at noon';
+        const user = ['user', 'create', 'username=ann', 'role=viewer', 'mustChangePassword=false'];
+        await json([...user, '--input', '-'], JSON.stringify({ password }));
+        const wrong = await run(['totp', 'enrol', 'ann'], 'not the password');
+        expect([wrong.code, wrong.stdout]).to.equal([1, '']);
+        const { code, stdout, stderr } = await run(['totp', 'enrol', 'ann'], password);
+        expect(code, stderr).to.equal(0);
+        const secret = stdout.trimEnd().split('\n').at(-1) ?? '';
+        expect(secret).to.match(/^[A-Z2-7]{32}$/);
+        const { uri } = (await json(['totp', 'enrol', 'ann'], password)) as { uri: string };
+        const picture = (text: string): string => renderUnicodeCompact(text, { border: 2 });
+        expect(stdout).to.equal(
+            `${picture(uri.replace(/secret=[A-Z2-7]+/, `secret=${secret}`))}\n${secret}\n`
+        );
+        const newest = new URL(uri).searchParams.get('secret') ?? '';
+        const confirm = (digits: string): ReturnType<typeof run> =>
+            run(['totp', 'confirm', 'ann', '--code', digits], password);
+        const refused = await confirm('000000');
+        expect([refused.code, refused.stdout]).to.equal([1, '']);
+        const done = await confirm(codeOf(newest, Date.now()));
+        expect(done.code, done.stderr).to.equal(0);
+        expect(done.stdout.trimEnd().split('\n')).to.have.length(10);
+        const again = await run(['totp', 'enrol', 'ann'], password);
+        expect([again.code, again.stderr]).to.equal([
+            1,
+            'portico: ann has a second factor already. Without its device: portico admin reset-password ann --disable-totp\n'
+        ]);
+    });
+
+    it('are completed by bash: the first word, the second, and options', async () => {
+        const { stdout: script } = await run(['completion', 'bash']);
+        const complete = (...words: readonly string[]): string[] =>
+            execFileSync(
+                'bash',
+                [
+                    '-c',
+                    `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _portico; printf '%s\\n' "\${COMPREPLY[@]}"`,
+                    'portico',
+                    'portico',
+                    ...words
+                ],
+                { encoding: 'utf8' }
+            )
+                .trimEnd()
+                .split('\n');
+        expect(complete('hos')).to.equal(['host']);
+        expect(complete('host', 'create', '--in')).to.equal(['--input']);
+        expect(complete('plugin', 'ins')).to.equal(['install']);
+        expect(complete('logs', '--fo')).to.equal(['--follow']);
+        expect(complete('token', 'create', '--per')).to.equal(['--permissions']);
+        for (const shell of ['zsh', 'fish']) {
+            const made = await run(['completion', shell]);
+            expect([made.code, made.stdout.includes('permissions')], shell).to.equal([0, true]);
+        }
+        expect((await run(['completion', 'csh'])).code).to.equal(2);
+    });
+
+    it('ask the panel for its ports, so that the doctor does not call them taken', async () => {
+        const { code, stdout, stderr } = await run(['doctor']);
+        expect(code === 0 || code === 1, `${stdout}${stderr}`).to.be.true();
+        for (const key of ['engine.httpPort', 'engine.httpsPort']) {
+            const { value } = (await json(['setting', 'read', key])) as { value: number };
+            expect(value).to.be.above(1024);
+            expect(stdout).to.contain(`port ${value} is free, or held by the engine`);
+        }
     });
 
     it('copies the panel while it runs, as a folder that can be restored', async () => {

@@ -10,15 +10,15 @@ export const logs: Command = {
     positionals: ['[plugin]'],
     summary: "Show the proxy engine's log, or that of a plugin",
     details: [
-        'The log of a plugin is followed until Ctrl-C. The panel writes its own log to its standard output, and keeps none. With --json each line is one JSON value.'
+        'Of a plugin, up to 1,000 lines are kept. The panel writes its own log to its standard output, and keeps none. With --json each line is one JSON value.'
     ],
     options: {
         lines: {
             type: 'string',
             value: 'number',
-            description: "The last lines of the engine's log; 100 without it"
+            description: 'So many of the last lines; 100 without it'
         },
-        follow: { type: 'boolean', description: "Go on with each further line of the engine's log" },
+        follow: { type: 'boolean', description: 'Go on with each further line, until Ctrl-C' },
         ...jsonOption
     },
     async run({ config, output, positionals: [plugin], text, flag }) {
@@ -26,10 +26,11 @@ export const logs: Command = {
         if (!/^[1-9]\d{0,5}$/.test(lines)) {
             throw usageError('--lines must be a whole number from 1');
         }
-        const path =
+        const log =
             plugin === undefined
-                ? `/api/proxyengine/logs?lines=${lines}&follow=${flag('follow')}`
+                ? '/api/proxyengine/logs'
                 : `/api/plugins/${encodeURIComponent(plugin)}/logs`;
+        const path = `${log}?lines=${lines}&follow=${flag('follow')}`;
         return withRunningPanel(config, async (client) => {
             if (plugin !== undefined) {
                 await client.call('GET', `/api/plugins/${encodeURIComponent(plugin)}`); // says when there is none

@@ -43,11 +43,20 @@ export class Client {
     readonly #address: PanelAddress;
     readonly #keyring: Pick<Keyring, 'derive'>;
     readonly #userAgent: string;
+    /** A token of a user, null for no token; undefined: the system's. */
+    #bearer: string | null | undefined = undefined;
 
     constructor(address: PanelAddress, keyring: Pick<Keyring, 'derive'>, userAgent: string) {
         this.#address = address;
         this.#keyring = keyring;
         this.#userAgent = userAgent;
+    }
+
+    /** A client of the same panel with a user's token, or with none. */
+    as(bearer: string | null): Client {
+        const other = new Client(this.#address, this.#keyring, this.#userAgent);
+        other.#bearer = bearer;
+        return other;
     }
 
     /** Sends one request. @throws RequestRefused when the panel refuses it, CommandError when it does not answer */
@@ -100,10 +109,16 @@ export class Client {
         return follow(this.#address, path, headers, signal);
     }
 
-    /** A new token for each request: it is valid once, and for 30 s. */
+    /** The system's: a new token for each request, which is valid once, and for 30 s. */
     #credentials(): Readonly<Record<string, string>> {
-        const token = signConsoleToken(this.#keyring, this.#address.instance, systemClock.now());
-        return { authorization: `Bearer ${token}`, 'user-agent': this.#userAgent };
+        const token =
+            this.#bearer === undefined
+                ? signConsoleToken(this.#keyring, this.#address.instance, systemClock.now())
+                : this.#bearer;
+        return {
+            ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+            'user-agent': this.#userAgent
+        };
     }
 }
 
