@@ -147,6 +147,116 @@ export const ChangeEntity = defineEntity({
 /** A row of `changes`. */
 export type ChangeRow = Row<InferEntity<typeof ChangeEntity>>;
 
+/** What a user wants the assistant to know. */
+export const MemoryEntity = defineEntity({
+    name: 'AiMemory',
+    tableName: 'memories',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        userId: p.integer(),
+        text: p.text(),
+        /** JSON array. */
+        tags: p.text(),
+        /** JSON array of numbers; null without an embedding model. */
+        vector: p.text().nullable(),
+        /** The provider and model that made the vector: only vectors of one model can be compared. */
+        vectorOf: p.string().nullable(),
+        createdAt: p.integer(),
+        updatedAt: p.integer()
+    }
+});
+/** A row of `memories`. */
+export type MemoryRow = Row<InferEntity<typeof MemoryEntity>>;
+
+/** When the panel inspects itself; one row. */
+export const InspectionPlanEntity = defineEntity({
+    name: 'AiInspectionPlan',
+    tableName: 'inspection_plan',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        enabled: p.boolean(),
+        time: p.string(),
+        timezone: p.string(),
+        summary: p.boolean(),
+        notify: p.string().$type<'always' | 'findings' | 'never'>(),
+        /** The right of the admin who enabled it to have the state read. */
+        mandateId: p.integer().nullable(),
+        userId: p.integer().nullable(),
+        username: p.string().nullable()
+    }
+});
+/** A row of `inspection_plan`. */
+export type InspectionPlanRow = Row<InferEntity<typeof InspectionPlanEntity>>;
+
+/** What one inspection found. */
+export const InspectionEntity = defineEntity({
+    name: 'AiInspection',
+    tableName: 'inspections',
+    properties: {
+        id: p.integer().primary(),
+        at: p.integer(),
+        trigger: p.string().$type<'manual' | 'daily'>(),
+        username: p.string(),
+        score: p.integer(),
+        /** JSON. */
+        findings: p.text(),
+        /** JSON array: what could not be looked at. */
+        skipped: p.text(),
+        summary: p.text(),
+        input: p.integer(),
+        output: p.integer(),
+        cost: p.float().nullable()
+    }
+});
+/** A row of `inspections`. */
+export type InspectionRow = Row<InferEntity<typeof InspectionEntity>>;
+
+/** What happens when a notification comes. */
+export const PolicyEntity = defineEntity({
+    name: 'AiPolicy',
+    tableName: 'policies',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        name: p.string(),
+        event: p.string(),
+        severity: p.string().$type<'info' | 'warning' | 'error'>().nullable(),
+        text: p.string().nullable(),
+        /** JSON: route, params, query, payload; sealed, as a payload may hold a secret. */
+        action: p.text(),
+        route: p.string(),
+        mode: p.string().$type<'suggest' | 'ask' | 'auto'>(),
+        cooldownSeconds: p.integer(),
+        perDay: p.integer(),
+        enabled: p.boolean(),
+        mandateId: p.integer().nullable(),
+        userId: p.integer(),
+        username: p.string()
+    }
+});
+/** A row of `policies`. */
+export type PolicyRow = Row<InferEntity<typeof PolicyEntity>>;
+
+/** What a policy did. */
+export const PolicyRunEntity = defineEntity({
+    name: 'AiPolicyRun',
+    tableName: 'policy_runs',
+    properties: {
+        id: p.integer().primary(),
+        policyId: p.integer(),
+        at: p.integer(),
+        event: p.string(),
+        title: p.string(),
+        state: p.string().$type<'suggested' | 'asked' | 'done' | 'failed' | 'limited'>(),
+        code: p.integer().nullable(),
+        approvalId: p.integer().nullable()
+    }
+});
+/** A row of `policy_runs`. */
+export type PolicyRunRow = Row<InferEntity<typeof PolicyRunEntity>>;
+
 /** The entities of the plugin. */
 export const entities = [
     ProviderEntity,
@@ -155,7 +265,12 @@ export const entities = [
     UsageEntity,
     SwitchEntity,
     approvalTable.entity,
-    ChangeEntity
+    ChangeEntity,
+    MemoryEntity,
+    InspectionPlanEntity,
+    InspectionEntity,
+    PolicyEntity,
+    PolicyRunEntity
 ];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
@@ -189,6 +304,24 @@ export const migrations: readonly Migration[] = [
             'create index changes_of_user on changes (user_id, id)',
             // What approved calls answered: the assistant reads it when it goes on.
             'create table answers (approval_id integer primary key, answer text not null, at integer not null)'
+        ]
+    },
+    {
+        name: '0003-memories-inspections-policies',
+        up: [
+            `create table memories (id integer primary key autoincrement, version integer not null, user_id integer not null, text text not null, tags text not null, vector text, vector_of text,
+            created_at integer not null, updated_at integer not null)`,
+            'create index memories_of_user on memories (user_id, id)',
+            `create virtual table memory_texts using fts5 (owner, text, tokenize = "unicode61 remove_diacritics 2")`,
+            `create table inspection_plan (id integer primary key, version integer not null, enabled integer not null, time text not null, timezone text not null, summary integer not null,
+            notify text not null, mandate_id integer, user_id integer, username text)`,
+            `create table inspections (id integer primary key autoincrement, at integer not null, trigger text not null, username text not null, score integer not null, findings text not null,
+            skipped text not null, summary text not null, input integer not null, output integer not null, cost real)`,
+            `create table policies (id integer primary key autoincrement, version integer not null, name text not null, event text not null, severity text, text text, action text not null,
+            route text not null, mode text not null, cooldown_seconds integer not null, per_day integer not null, enabled integer not null, mandate_id integer, user_id integer not null, username text not null)`,
+            `create table policy_runs (id integer primary key autoincrement, policy_id integer not null references policies (id) on delete cascade, at integer not null, event text not null,
+            title text not null, state text not null, code integer, approval_id integer)`,
+            'create index policy_runs_of_policy on policy_runs (policy_id, id)'
         ]
     }
 ];

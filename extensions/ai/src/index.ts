@@ -3,15 +3,20 @@ import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { registerHooks } from './hooks.ts';
 import { type Machine, realMachine } from './machine.ts';
 import { registerAnswerRoutes } from './routes/answers.ts';
 import { registerApprovalRoutes } from './routes/approvals.ts';
 import { registerConversationRoutes } from './routes/conversations.ts';
+import { registerDocumentRoutes } from './routes/documents.ts';
+import { registerInspectionRoutes } from './routes/inspections.ts';
+import { registerMemoryRoutes } from './routes/memories.ts';
+import { registerPolicyRoutes } from './routes/policies.ts';
 import { registerProviderRoutes } from './routes/providers.ts';
 import { registerToolRoutes } from './routes/tools.ts';
 import { registerUsageRoutes } from './routes/usage.ts';
-import { createServices } from './services.ts';
-import { settings } from './settings.ts';
+import { createServices, type Services } from './services.ts';
+import { type Ctx, settings } from './settings.ts';
 
 /** Defines the plugin on a machine; tests pass one whose clock they set. */
 export function defineAi(machine: Machine): PluginDefinition {
@@ -24,21 +29,36 @@ export function defineAi(machine: Machine): PluginDefinition {
             registerConversationRoutes(ctx, services);
             registerAnswerRoutes(ctx, services);
             registerApprovalRoutes(ctx, services);
+            registerMemoryRoutes(ctx, services);
+            registerDocumentRoutes(ctx, services);
+            registerInspectionRoutes(ctx, services);
+            registerPolicyRoutes(ctx, services);
             registerToolRoutes(ctx, services);
             registerProviderRoutes(ctx, services);
             registerUsageRoutes(ctx, services);
+            registerHooks(ctx, services);
             registerHealthChecks(ctx, services);
             ctx.onStart(async () => {
                 await services.conversations.recover();
                 await services.approvals.recover();
                 await services.changes.recover();
+                await services.inspections.start();
                 await ctx.schedule('retention', { everySeconds: 3_600 }, () =>
-                    services.conversations.expire()
+                    removeExpired(ctx, machine, services)
                 );
             });
             ctx.onStop(() => services.answers.endAll());
         }
     });
+}
+
+const dayMs = 86_400_000;
+
+async function removeExpired(ctx: Ctx, machine: Machine, services: Services): Promise<void> {
+    const before = machine.now() - ctx.settings.keepDays * dayMs;
+    await services.conversations.expire();
+    await services.approvals.remove({ before });
+    await services.changes.expire(before);
 }
 
 /** The plugin on the machine that it runs on. */

@@ -5,9 +5,13 @@ import { Answers } from './answers/answers.ts';
 import { Briefings } from './answers/briefings.ts';
 import { Changes } from './changes/changes.ts';
 import { Conversations } from './conversations/conversations.ts';
+import { Documents } from './documents/documents.ts';
 import { approvalTable } from './entities.ts';
 import { pluginErrors } from './errors.ts';
+import { Inspections } from './inspection/inspections.ts';
 import type { Machine } from './machine.ts';
+import { Memories } from './memories/memories.ts';
+import { Policies } from './policies/policies.ts';
 import { Models } from './providers/model.ts';
 import { Providers } from './providers/providers.ts';
 import type { Ctx } from './settings.ts';
@@ -25,8 +29,12 @@ export interface Services {
     readonly catalogue: Catalogue;
     readonly changes: Changes;
     readonly conversations: Conversations;
+    readonly documents: Documents;
+    readonly inspections: Inspections;
     readonly machine: Machine;
+    readonly memories: Memories;
     readonly models: Models;
+    readonly policies: Policies;
     readonly providers: Providers;
     readonly usage: UsageMeter;
 }
@@ -50,7 +58,8 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         now: () => machine.now(),
         madeBy: 'user'
     });
-    const briefings = new Briefings({ ctx, catalogue, approvals, changes });
+    const memories = new Memories({ ctx, machine, models, providers, usage });
+    const briefings = new Briefings({ ctx, catalogue, approvals, changes, memories });
     return {
         answers,
         approvals,
@@ -58,8 +67,12 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         catalogue,
         changes,
         conversations,
+        documents: new Documents(ctx),
+        inspections: new Inspections({ ctx, machine, models, providers, usage }),
         machine,
+        memories,
         models,
+        policies: new Policies({ ctx, machine, approvals, changes }),
         providers,
         usage
     };

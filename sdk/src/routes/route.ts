@@ -172,6 +172,8 @@ export interface StreamKind<P, Q, B, C, E extends EventSchemas = EventSchemas> {
      * sends an event `error` by itself; it is not declared.
      */
     readonly events?: E;
+    /** Bytes of the body of a POST, default 1 MiB. */
+    readonly maxBytes?: number;
     handler(
         request: Request<In<P>, In<Q>, Body<B>> & { readonly lastEventId: string | null } & C
     ): Awaitable<AsyncIterable<EventOf<NoInfer<E>>>>;

@@ -36,7 +36,7 @@ export interface AnswerRequest {
     /** Whether the newest answer is dropped first. */
     readonly anew?: boolean;
     /** Made once it is clear that there will be an answer. */
-    readonly brief: (about: string, past: readonly MessageRow[]) => Promise<Briefing>;
+    readonly brief: (about: string, past: readonly MessageRow[], signal: AbortSignal) => Promise<Briefing>;
 }
 
 interface AnswersOptions {
@@ -127,7 +127,7 @@ export class Answers {
         if (about === undefined) {
             throw errors.notFound('There is no question to answer');
         }
-        const { system, toolbox } = await request.brief(about, past);
+        const { system, toolbox } = await request.brief(about, past, request.signal);
         const resolved = await withResults(past, toolbox);
         const message = await conversations.begin(conversation);
         return new Answer({

@@ -5,6 +5,7 @@ import type { Actor } from '@portico/sdk';
 import type { Changes } from '../changes/changes.ts';
 import { stepsOf } from '../conversations/conversations.ts';
 import type { ConversationRow, MessageRow } from '../entities.ts';
+import type { Memories } from '../memories/memories.ts';
 import type { Ctx } from '../settings.ts';
 import type { Catalogue } from '../tools/catalogue.ts';
 import { PanelTools, type PanelToolsOptions } from '../tools/panel-tools.ts';
@@ -15,6 +16,7 @@ interface BriefingsOptions {
     readonly catalogue: Catalogue;
     readonly approvals: Approvals;
     readonly changes: Changes;
+    readonly memories: Memories;
 }
 
 /** Functions of earlier answers that stay in sight. */
@@ -30,8 +32,8 @@ export class Briefings {
 
     /** An answer in a conversation. */
     chat(actor: Actor, conversation: ConversationRow): AnswerRequest['brief'] {
-        return async (about, past) => ({
-            system: [],
+        return async (about, past, signal) => ({
+            system: remembered(await this.#options.memories.recall(actor, about, signal)),
             toolbox: await this.tools(actor, { conversationId: conversation.id, about, past })
         });
     }
@@ -57,6 +59,12 @@ export class Briefings {
             used: usedIn(past)
         });
     }
+}
+
+function remembered(memories: readonly string[]): string[] {
+    return memories.length === 0
+        ? []
+        : [`What the user told you to keep in mind:\n${memories.map((text) => `- ${text}`).join('\n')}`];
 }
 
 /** Functions that earlier answers called, the latest first. */

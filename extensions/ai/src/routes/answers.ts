@@ -5,6 +5,9 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { conversationParams as params } from './conversations.ts';
 
+/** Bytes of a question with its attachments: what the schema allows, and the quotes of JSON. */
+const mostBytes = 6 * 1_048_576;
+
 /** Declares the streams of a conversation. */
 export function registerAnswerRoutes(ctx: Ctx, { answers, conversations, briefings }: Services): void {
     ctx.stream({
@@ -14,6 +17,7 @@ export function registerAnswerRoutes(ctx: Ctx, { answers, conversations, briefin
         access: 'chat',
         summary: 'Ask the assistant',
         ui: { title: 'Ask', primary: true },
+        maxBytes: mostBytes,
         validate: { params, payload: questionSchema },
         events: answerEvents,
         async handler({ actor, params: { id }, payload, signal }) {

@@ -68,6 +68,8 @@ const idOf = (label: string, list: string) =>
             .meta({ ui: { ref: list } })
     });
 const approvalParams = idOf('Approval', 'ai.approvals');
+/** What a run of a policy says whose approval was refused. */
+const rejectedCode = 40_950;
 /** How long an approved call may take. */
 const callSeconds = 600;
 
@@ -78,7 +80,7 @@ export function registerApprovalRoutes(ctx: Ctx, services: Services): void {
     registerChanges(ctx, services);
 }
 
-function registerReading(ctx: Ctx, { approvals }: Services): void {
+function registerReading(ctx: Ctx, { approvals, policies }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/approvals',
@@ -91,6 +93,7 @@ function registerReading(ctx: Ctx, { approvals }: Services): void {
         },
         returns: joi.array().items(approvalSchema),
         async handler({ actor, query }) {
+            await policies.present(actor);
             const { rows, page } = await approvals.list({ userId: actor.id ?? 0, ...query });
             return reply.list(rows.map(viewOf), page);
         }
@@ -107,7 +110,7 @@ function registerReading(ctx: Ctx, { approvals }: Services): void {
     });
 }
 
-function registerDecisions(ctx: Ctx, { approvals, changes }: Services): void {
+function registerDecisions(ctx: Ctx, { approvals, changes, policies }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/approvals/{id}/approve',
@@ -152,6 +155,7 @@ function registerDecisions(ctx: Ctx, { approvals, changes }: Services): void {
                           },
                           work
                       );
+            await policies.decided(id, answer.code);
             return {
                 approval: viewOf(await approvals.get(id, actor.id ?? 0)),
                 answer: { ...answer, data: answer.data ?? null }
@@ -177,6 +181,7 @@ function registerDecisions(ctx: Ctx, { approvals, changes }: Services): void {
         returns: approvalSchema,
         async handler({ actor, params: { id }, payload, audit }) {
             const row = await approvals.reject(actor, id, actor.id ?? 0, payload?.reason ?? null);
+            await policies.decided(id, rejectedCode);
             audit({ resourceId: id, after: { route: row.route } });
             return viewOf(row);
         }
