@@ -47,8 +47,31 @@ const withoutEngine: Fake = { engine: noEngine, plan: noEngine, stack: noEngine 
 
 type Method = (input: never, options: object) => Promise<unknown>;
 
+/** Where a test cuts the plugin: behind a method of `container` that has done its work. */
+export class Cut {
+    #method: string | null = null;
+    #reached = Promise.withResolvers<void>();
+
+    /** The next call of the method does its work, and is never answered. */
+    after(method: string): Promise<void> {
+        this.#method = method;
+        this.#reached = Promise.withResolvers<void>();
+        return this.#reached.promise;
+    }
+
+    async pass(method: string, signal: AbortSignal): Promise<void> {
+        if (method === this.#method) {
+            this.#method = null;
+            this.#reached.resolve();
+            await new Promise((_resolve, reject) => {
+                signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+            });
+        }
+    }
+}
+
 /** `container` itself, for the person that this plugin acts for. */
-function realContainer(container: ContainerRig): Fake {
+function realContainer(container: ContainerRig, cut: Cut): Fake {
     const remote = (actor: Call['actor']): Remote<ContainerContract> =>
         container.host.contract<ContainerContract>({
             plugin: 'appstore',
@@ -63,7 +86,7 @@ function realContainer(container: ContainerRig): Fake {
         });
     const names = [
         ...['engine', 'plan', 'apply', 'stack', 'control', 'remove', 'snapshot', 'restore', 'dropSnapshot'],
-        ...['pull', 'volumes']
+        ...['pull', 'rollback']
     ];
     return Object.fromEntries(
         names.map((name) => [
@@ -71,7 +94,9 @@ function realContainer(container: ContainerRig): Fake {
             // All methods of this list take one plain input. A partner's answer is a promise and a series in one, so it is awaited here.
             async (input: never, { actor, signal }: Call) => {
                 const methods = remote(actor) as unknown as Record<string, Method>;
-                return methods[name]?.(input, { signal });
+                const result = await methods[name]?.(input, { signal });
+                await cut.pass(name, signal);
+                return result;
             }
         ])
     );
@@ -90,12 +115,14 @@ export class AppstoreRig implements AsyncDisposable {
     readonly publisher: Publisher;
     readonly machine: TestMachine;
     readonly container: ContainerRig | null;
+    readonly cut: Cut;
 
-    private constructor(parts: Pick<AppstoreRig, 'host' | 'publisher' | 'machine' | 'container'>) {
+    private constructor(parts: Pick<AppstoreRig, 'host' | 'publisher' | 'machine' | 'container' | 'cut'>) {
         this.host = parts.host;
         this.publisher = parts.publisher;
         this.machine = parts.machine;
         this.container = parts.container;
+        this.cut = parts.cut;
     }
 
     static async start({
@@ -106,12 +133,13 @@ export class AppstoreRig implements AsyncDisposable {
         const publisher = await Publisher.start();
         const container = engine ? await ContainerRig.start() : null;
         const machine = new TestMachine();
+        const cut = new Cut();
         const host = await createTestHost(defineAppstore(machine), {
             package: new URL('../../../extensions/appstore/package.json', import.meta.url),
             machine: 'real',
             settings: { healthSeconds: 10, ...settings },
             partners: {
-                container: container === null ? withoutEngine : realContainer(container),
+                container: container === null ? withoutEngine : realContainer(container, cut),
                 ...partners
             },
             grants: {
@@ -122,7 +150,7 @@ export class AppstoreRig implements AsyncDisposable {
             },
             timing: { patienceMs: 60_000 }
         });
-        const rig = new AppstoreRig({ host, publisher, machine, container });
+        const rig = new AppstoreRig({ host, publisher, machine, container, cut });
         rig.serve(publisherHost, publisher);
         if (container !== null) {
             rig.#probeInNamespace(container);

@@ -67,7 +67,11 @@ export class Apps {
                     ...{ name, kind: 'install', title: `Install ${name}`, access: 'write', actor },
                     ...{ to: draft.document.version, keepData: leftover !== null }
                 },
-                (change) => this.#tryDraft(change, draft, 'installed')
+                async (change) =>
+                    this.#tryDraft(change, draft, {
+                        because: 'installed',
+                        digests: await this.#pull(draft, change)
+                    })
             );
         } catch (error) {
             await hosts.remove((await store.find(name))?.hostId ?? null);
@@ -90,7 +94,11 @@ export class Apps {
         requireConsent(draft, input.consent);
         return operations.begin(
             { name, kind: 'change', title: `Change ${name}`, access: 'write', actor },
-            (change) => this.#tryDraft(change, draft, 'changed')
+            async (change) =>
+                this.#tryDraft(change, draft, {
+                    because: 'changed',
+                    digests: await this.#pull(draft, change)
+                })
         );
     }
 
@@ -125,10 +133,12 @@ export class Apps {
         return operations.begin(
             { name, kind: 'update', title: `Update ${name} to ${to}`, access: 'run', actor, to },
             async (change) => {
+                const digests = await this.#pull(draft, change);
                 if (backup) {
-                    await backups.take(change, `update to ${to}`, draft.document.backup?.stop ?? true);
+                    const { document } = await store.revision(name, row.revision);
+                    await backups.take(change, `update to ${to}`, document.backup?.stop ?? true);
                 }
-                const result = await this.#tryDraft(change, draft, `updated to ${to}`);
+                const result = await this.#tryDraft(change, draft, { because: `updated to ${to}`, digests });
                 await backups.prune(name);
                 return result;
             }
@@ -159,13 +169,15 @@ export class Apps {
                 actor
             },
             async (change) => {
+                const digests = await this.#pull(draft, change);
                 if (data && backup !== undefined) {
                     await backups.take(change, `rollback to revision ${revision}`, true);
                     await change.note({ touched: true });
                     const { snapshot } = backup;
                     await ctx.plugins.container.restore({ stack: stackOf(name), snapshot });
                 }
-                const result = await this.#tryDraft(change, draft, `rollback to revision ${revision}`);
+                const because = `rollback to revision ${revision}`;
+                const result = await this.#tryDraft(change, draft, { because, digests });
                 await backups.prune(name);
                 return result;
             }
@@ -213,16 +225,20 @@ export class Apps {
         return offered;
     }
 
+    #pull({ plan }: Draft, { run }: Change): Promise<Readonly<Record<string, string>>> {
+        return this.#parts.trial.pull(plan.images, plan.digests, run);
+    }
+
     async #tryDraft(
         change: Change,
         draft: Draft,
-        because: string
+        { because, digests }: { readonly because: string; readonly digests: Readonly<Record<string, string>> }
     ): Promise<{ name: string; version: string; revision: number }> {
         const { ctx, drafts, trial, store, hosts, machine } = this.#parts;
         const { row, run } = change;
         const { name, document, documentHash, values, plan } = draft;
         await change.note({ touched: true });
-        const digests = await trial.run(drafts.target(draft), run);
+        await trial.run({ ...drafts.target(draft), digests }, run);
         const hostId = await this.#followHost(change, draft);
         const by = run.actor?.username ?? null;
         const { layout, exposure } = plan;

@@ -37,11 +37,15 @@ export class Backups {
         const { row, run } = change;
         const stack = stackOf(row.name);
         const { container } = this.#ctx.plugins;
-        const { version } = await this.#store.revision(row.name, row.revision);
+        const { version, document } = await this.#store.revision(row.name, row.revision);
+        const volumes = document.backup?.volumes;
         if (stop) {
             await container.control({ stack, action: 'stop' }, callOf(run));
         }
-        const { snapshot, bytes } = await container.snapshot({ stack }, callOf(run));
+        const { snapshot, bytes } = await container.snapshot(
+            { stack, ...(volumes === undefined ? {} : { volumes }) },
+            callOf(run)
+        );
         await change.note({ snapshot });
         const backup = {
             ...{ name: row.name, revision: row.revision, version, bytes, because, snapshot },

@@ -170,7 +170,10 @@ export class Operations {
         const { ctx, store } = this.#parts;
         const stack = revision === 0 ? null : await ctx.plugins.container.stack({ name: stackOf(name) });
         const wasRunning = stack === null ? kind === 'install' : !['stopped', 'absent'].includes(stack.state);
-        const operation: Operation = { kind, snapshot: null, touched: false, keepData, wasRunning, to };
+        const stackRevision = stack?.revision ?? null;
+        const operation: Operation = {
+            ...{ kind, snapshot: null, touched: false, keepData, wasRunning, stackRevision, to }
+        };
         const state = kind === 'install' ? 'installing' : 'updating';
         await store.operate(name, operation, kind === 'backup' ? {} : { state });
         return operation;
@@ -180,7 +183,8 @@ export class Operations {
         try {
             return await work(change);
         } catch (error) {
-            if (change.operation.kind !== 'remove') {
+            // At the end of the plugin nothing can be taken back any more: the next start does it.
+            if (change.operation.kind !== 'remove' && !this.#parts.ctx.signal.aborted) {
                 const why = isFailure(error)
                     ? error.message
                     : 'An unexpected fault; see the log of the panel';
@@ -245,7 +249,7 @@ export class Operations {
     }
 
     async #restoreRevision({ row, operation }: Change, run: Run): Promise<void> {
-        const { ctx, store, drafts, trial } = this.#parts;
+        const { ctx } = this.#parts;
         const stack = stackOf(row.name);
         const { container } = ctx.plugins;
         if (!operation.touched) {
@@ -258,13 +262,30 @@ export class Operations {
             await container.control({ stack, action: 'stop' }, callOf(run));
             await container.restore({ stack, snapshot: operation.snapshot }, callOf(run));
         }
+        await this.#restoreStack({ row, operation }, run);
+        if (!operation.wasRunning) {
+            await container.control({ stack, action: 'stop' }, callOf(run));
+        }
+    }
+
+    /** Compose text, variables and images as they were: by the record of `container`, or where that is gone by the app's own. */
+    async #restoreStack({ row, operation }: Pick<Change, 'row' | 'operation'>, run: Run): Promise<void> {
+        const { ctx, store, drafts, trial } = this.#parts;
+        const stack = stackOf(row.name);
+        const { container } = ctx.plugins;
+        const { stackRevision } = operation;
+        const now = (await container.stack({ name: stack }))?.revision ?? null;
+        if (stackRevision !== null && now === stackRevision) {
+            await container.control({ stack, action: 'redeploy' }, callOf(run));
+            return;
+        }
+        if (stackRevision !== null && now === stackRevision + 1) {
+            await container.rollback({ stack, revision: stackRevision }, callOf(run));
+            return;
+        }
         const before = await store.revision(row.name, row.revision);
         const plan = await drafts.plan(row, before, { actor: run.actor, exposed: before, pinned: true });
-        await trial.deploy(
-            drafts.target({ name: row.name, document: before.document, plan }),
-            run,
-            operation.wasRunning
-        );
+        await trial.deploy(drafts.target({ name: row.name, document: before.document, plan }), run);
     }
 
     /** Removes an app, from wherever its removal has come. */

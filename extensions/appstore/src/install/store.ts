@@ -44,6 +44,8 @@ export interface Operation {
     readonly keepData: boolean;
     /** It ran before. */
     readonly wasRunning: boolean;
+    /** The revision of the stack in `container` when it began; null: it had none. */
+    readonly stackRevision: number | null;
     /** The version that is tried. */
     readonly to: string | null;
 }

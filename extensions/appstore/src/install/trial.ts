@@ -52,29 +52,56 @@ export class Trial {
     /**
      * Deploys, and waits until the app is healthy.
      *
-     * @returns the digests that run, by service
      * @throws UNHEALTHY 42255, DIGEST_MISMATCH 42252
      */
-    async run(target: Target, run: Run): Promise<Readonly<Record<string, string>>> {
+    async run(target: Target, run: Run): Promise<void> {
         const begun = this.#machine.now();
-        const stack = await this.deploy(target, run, true);
-        const digests = digestsOf(stack, target.digests);
+        const stack = await this.deploy(target, run);
+        checkDigests(stack, target.digests);
         await this.#waitForMain(target, run, begun + this.#ctx.settings.healthSeconds * 1_000);
+    }
+
+    /**
+     * Brings the images, while what runs goes on.
+     *
+     * @returns the digests by service: those that were asked for, and of an unsigned app those that its tags have now
+     * @throws DIGEST_MISMATCH 42252 for an image that has another digest, or none
+     */
+    async pull(
+        images: readonly { readonly service: string; readonly image: string }[],
+        wanted: Readonly<Record<string, string>>,
+        run: Run
+    ): Promise<Readonly<Record<string, string>>> {
+        const digests: Record<string, string> = {};
+        for (const { service, image } of images) {
+            const asked = Object.hasOwn(wanted, service) ? wanted[service] : undefined;
+            const name =
+                asked === undefined ? image : `${image.replace(/@.*$/, '').replace(/:[^:/]*$/, '')}@${asked}`;
+            run.log(`Pulling ${name}`);
+            const { digest } = await this.#ctx.plugins.container.pull({ image: name }, callOf(run));
+            if (digest === null || (asked !== undefined && digest !== asked)) {
+                throw fail.DIGEST_MISMATCH({
+                    image,
+                    service,
+                    why: `the registry gave ${digest ?? 'no digest'}`
+                });
+            }
+            digests[service] = digest;
+        }
         return digests;
     }
 
     /** Makes the stack what it should be, and does not ask the main service. @throws UNHEALTHY 42255 */
     async deploy(
         { name, title, compose, env, digests, stackConsent }: Target,
-        run: Run,
-        start: boolean
+        run: Run
     ): Promise<ContainerStack> {
         try {
             return await this.#ctx.plugins.container.apply(
                 {
                     name: stackOf(name),
                     description: title.slice(0, 200),
-                    ...{ compose, env, digests, start },
+                    ...{ compose, env, digests },
                     waitSeconds: this.#ctx.settings.healthSeconds,
                     ...(stackConsent === null ? {} : { consent: stackConsent })
                 },
@@ -127,24 +154,16 @@ export class Trial {
 const isExpected = (status: number, wanted: number): boolean =>
     wanted < 10 ? Math.floor(status / 100) === wanted : status === wanted;
 
-/** The digests that run. @throws DIGEST_MISMATCH 42252 for one that is not what was asked for */
-function digestsOf(
-    { services }: ContainerStack,
-    wanted: Readonly<Record<string, string>>
-): Readonly<Record<string, string>> {
-    const digests: Record<string, string> = {};
+/** @throws DIGEST_MISMATCH 42252 for an image that is not what was asked for */
+function checkDigests({ services }: ContainerStack, wanted: Readonly<Record<string, string>>): void {
     for (const { name, image, digest } of services) {
         const expected = Object.hasOwn(wanted, name) ? wanted[name] : undefined;
-        if (expected !== undefined && digest !== expected) {
+        if (digest === null || digest !== expected) {
             throw fail.DIGEST_MISMATCH({
                 image,
                 service: name,
-                why: `the registry gave ${digest ?? 'no digest'}`
+                why: `it runs with ${digest ?? 'no digest'}`
             });
         }
-        if (digest !== null) {
-            digests[name] = digest;
-        }
     }
-    return digests;
 }

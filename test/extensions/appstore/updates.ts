@@ -1,0 +1,228 @@
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
+import { noEngine } from '../container/engines.ts';
+import { noMinisign, type Part, Publisher } from './publisher.ts';
+import { AppstoreRig, type Data } from './rig.ts';
+import { pushImages, repository, startScript, webApp, webCompose } from './support.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+const real = itUnless(noMinisign ?? noEngine, it);
+const limitMs = 240_000;
+
+let rig: AppstoreRig;
+let digests: Record<string, string> = {};
+
+const app = (version: string, more: Part = {}): Part => webApp(digests, version, more);
+const publish = async (...documents: readonly Part[]): Promise<void> => {
+    rig.publisher.publish(documents);
+    await rig.sync();
+};
+const get = async (name: string): Promise<Data> => (await rig.get(`/installed/${name}`)).data;
+const page = async (name: string): Promise<string | undefined> =>
+    rig.answer((await get(name)).address)?.body.trim();
+const volumes = async (): Promise<string[]> =>
+    ((await rig.container?.get('/volumes'))?.data as { name: string }[]).map(({ name }) => name).sort();
+const waiting = async (name: string): Promise<Data> =>
+    (await rig.get('/updates')).data.find((each: Part) => each['name'] === name);
+const install = async (name: string, more: Part = {}): Promise<void> => {
+    const done = await rig.install({ source: 'main', app: 'wiki', name, ...more });
+    expect([done.state, done.error]).to.equal(['succeeded', null]);
+};
+
+/** Ends the plugin behind a method of `container`, as a killed panel would, and starts it again. */
+const cutAfter = async (method: string, begin: () => Promise<unknown>): Promise<void> => {
+    const reached = rig.cut.after(method);
+    await begin();
+    await reached;
+    await rig.host.stop();
+    await rig.host.start();
+    await until(async () => {
+        const { data } = await rig.get('/installed');
+        return data.every(({ state }: Part) => !['installing', 'updating', 'failed'].includes(String(state)));
+    }, 'the recovery');
+};
+
+describe('Updates of apps on a real engine', { timeout: limitMs }, () => {
+    before({ timeout: limitMs }, async () => {
+        if ((noMinisign ?? noEngine) === undefined) {
+            rig = await AppstoreRig.start({ engine: true });
+            digests = await pushImages(rig, ['1', '2']);
+            await rig.addSource();
+            await publish(app('1.0.0'));
+            await install('wiki');
+        }
+    });
+
+    after({ timeout: limitMs }, () => rig?.close());
+
+    real('that were cut anywhere are taken back at the next start, with their data', async () => {
+        const changed = webCompose('2', `${startScript}; echo changed > /data/index.html`);
+        await publish(app('1.1.0', { compose: changed }));
+        for (const method of ['pull', 'control', 'snapshot', 'apply']) {
+            await cutAfter(method, () => rig.post('/installed/wiki/update', {}));
+            const wiki = await get('wiki');
+            expect([method, wiki.version, wiki.state, wiki.digests.web]).to.equal([
+                method,
+                '1.0.0',
+                'running',
+                digests['1']
+            ]);
+            await until(async () => (await page('wiki')) === 'first', 'the page of before');
+            expect(wiki.lastError).to.be.a.string();
+        }
+        expect(
+            rig.host.tasks.list().some(({ kind, state }) => kind.endsWith('recover') && state === 'succeeded')
+        ).to.equal(true);
+        // An update that was taken back is not tried by itself, and can be made by hand.
+        await rig.put('/installed/wiki', { autoUpdate: 'all' });
+        expect((await waiting('wiki')).why).to.equal('It was tried, and taken back');
+        await rig.make('/installed/wiki/update');
+        expect([await page('wiki'), (await get('wiki')).version]).to.equal(['changed', '1.1.0']);
+    });
+
+    real('leave nothing of an install that was cut, and finish a removal', async () => {
+        const before = await volumes();
+        const body = { source: 'main', app: 'wiki', name: 'cut', domain: 'cut.example' };
+        const { data: plan } = await rig.post('/plan', body);
+        for (const method of ['pull', 'apply']) {
+            await cutAfter(method, () => rig.post('/installed', { ...body, consent: plan.consent }));
+            expect((await rig.get('/installed/cut')).code).to.equal(40400);
+            expect(await volumes()).to.equal(before);
+            expect(rig.host.hosts.hosts).to.equal([]);
+        }
+        await install('cut', { domain: 'cut.example' });
+        await cutAfter('control', () => rig.ask('DELETE', '/installed/cut?keepData=true'));
+        expect((await rig.get('/installed/cut')).code).to.equal(40400);
+        expect((await rig.get('/leftovers')).data.map(({ name }: Part) => name)).to.equal(['cut']);
+        expect(rig.host.hosts.hosts).to.equal([]);
+        await rig.ask('DELETE', '/leftovers/cut');
+        expect(await volumes()).to.equal(before);
+    });
+
+    real('allow one change of an app at a time', async () => {
+        const reached = rig.cut.after('snapshot');
+        await rig.post('/installed/wiki/backups');
+        await reached;
+        for (const [method, path] of [
+            ['POST', '/installed/wiki/update'],
+            ['POST', '/installed/wiki/stop'],
+            ['POST', '/installed/wiki/backups'],
+            ['DELETE', '/installed/wiki']
+        ] as const) {
+            expect((await rig.ask(method, path, method === 'POST' ? {} : undefined)).code).to.equal(40901);
+        }
+        expect((await rig.put('/installed/wiki', { domain: 'x.example' })).code).to.equal(40901);
+        // A cancelled one is taken back: the app runs.
+        await rig.host.tasks.cancel(rig.host.tasks.list().at(-1)?.id);
+        await until(async () => (await get('wiki')).state === 'running', 'the way back');
+    });
+
+    real('that expose more wait for consent to exactly that', async () => {
+        const open = (port: number): string =>
+            webCompose('1').replace('"${APP_PORT}:80"', `"\${APP_PORT}:80", "0.0.0.0:${port}:80"`);
+        await publish(app('1.2.0', { compose: open(18_200) }));
+        const update = await waiting('wiki');
+        expect(update).to.include({ needsConsent: true, auto: false, why: 'It exposes more than before' });
+        expect(update.diff.ports.added).to.equal(['web: 80/tcp on 0.0.0.0:18200']);
+        expect((await rig.ask('POST', '/installed/wiki/update', {}, 'operator')).code).to.equal(40300);
+        const asked = await rig.post('/installed/wiki/update', {});
+        expect(asked.code).to.equal(40951);
+        const { consent } = asked.data.plan;
+        await publish(app('1.2.1', { compose: open(18_201) }));
+        expect((await rig.post('/installed/wiki/update', { consent })).code).to.equal(40951);
+        expect((await rig.post('/installed/wiki/update', { version: '1.2.0', consent })).code).to.equal(
+            40001
+        );
+        await publish(app('1.2.2', { compose: open(18_200) }));
+        await rig.make('/installed/wiki/update', { consent });
+        expect(rig.answer('127.0.0.1:18200')?.status).to.equal(200);
+
+        // What the policy refuses stays refused, whatever is consented to.
+        await publish(app('1.3.0', { compose: webCompose('1', startScript, 'privileged: true') }));
+        const refused = await rig.post('/installed/wiki/update', { consent });
+        expect([refused.code, refused.data.findings[0].rule]).to.equal([42253, 'privileged']);
+
+        // An update by itself that narrows, and fails, goes back to the wider one without a person.
+        await rig.put('/installed/wiki', { autoUpdate: 'all' });
+        const sick = 'healthcheck: { test: [CMD, "false"], interval: 200ms, retries: 1, start_period: 0s }';
+        await publish(app('1.4.0', { compose: webCompose('1', startScript, sick) }));
+        await rig.host.schedules.run('sync');
+        const back = await get('wiki');
+        expect([back.version, back.state]).to.equal(['1.2.2', 'running']);
+        expect(back.lastError).to.contain('unhealthy');
+        expect(rig.answer('127.0.0.1:18200')?.status).to.equal(200);
+    });
+
+    real('are made by themselves in the window, as far as the app says', async () => {
+        await publish(app('1.4.0'));
+        await install('auto', { autoUpdate: 'patch' });
+        rig.machine.minute = 600;
+        await publish(app('1.4.1', { changelog: [] }), app('1.0.0', { id: 'other' }));
+        await rig.host.schedules.run('sync');
+        expect((await get('auto')).version).to.equal('1.4.0');
+        rig.machine.minute = 181;
+        await rig.host.schedules.run('window');
+        expect((await get('auto')).version).to.equal('1.4.1');
+        const events = rig.host.notifications.map(({ event }) => event.replace(/^appstore\./, ''));
+        expect(events).to.include(['update-available', 'updated', 'update-undone']);
+        await publish(app('1.5.0'));
+        expect((await waiting('auto')).why).to.equal('Only steps of patch are made by themselves');
+        await publish(app('1.4.9', { from: '>=2.0.0' }));
+        const no = await waiting('auto');
+        expect([no.auto, no.why]).to.equal([false, 'version: 1.4.9 updates only from >=2.0.0']);
+        await publish(app('1.4.9', { form: [{ name: 'NEW', type: 'text', required: true }] }));
+        expect((await waiting('auto')).why).to.equal('values.NEW: A value is required');
+    });
+
+    real('come from the app’s own source and key alone, whatever another one offers', async () => {
+        await using other = await Publisher.start();
+        rig.serve('other.example', other);
+        other.publish([app('9.0.0', { images: {} })]);
+        await rig.addSource('other', { url: 'https://other.example', publicKey: other.key() });
+        await rig.sync('other');
+        expect((await rig.get('/apps?q=wiki')).data.map(({ key }: Part) => key)).to.include([
+            'main/wiki',
+            'other/wiki'
+        ]);
+        expect((await waiting('auto')).to).to.equal('1.4.9');
+        expect((await rig.post('/installed/auto/update', { version: '9.0.0' })).code).to.equal(40001);
+        expect((await rig.ask('DELETE', '/sources/main')).code).to.equal(40901);
+        expect((await rig.ask('DELETE', '/sources/other')).status).to.equal(200);
+    });
+
+    real('take no image without its digest, nor one that the registry does not have under it', async () => {
+        const wrong = `sha256:${'b'.repeat(64)}`;
+        const plan = (change: Part): Promise<Data> =>
+            publish(app('2.0.0', change)).then(() =>
+                rig.post('/plan', { source: 'main', app: 'wiki', name: 'digest' })
+            );
+        expect((await plan({ images: {} })).code).to.equal(42252);
+        expect((await plan({ images: { [`${repository}:2`]: digests['2'] } })).code).to.equal(42252);
+        expect(
+            (
+                await plan({
+                    compose: webCompose('${TAG}'),
+                    form: [{ name: 'TAG', type: 'text', default: '3' }]
+                })
+            ).code
+        ).to.equal(42252);
+        const { data } = await plan({ images: { [`${repository}:1`]: wrong } });
+        const done = await rig.run('/installed', {
+            source: 'main',
+            app: 'wiki',
+            name: 'digest',
+            consent: data.consent
+        });
+        expect([done.state, done.error?.code]).to.equal(['failed', 50250]);
+        expect((await rig.get('/installed/digest')).code).to.equal(40400);
+        // The tag may say something else: the digest counts.
+        await plan({ images: { [`${repository}:1`]: digests['2'] } });
+        await install('digest');
+        expect((await get('digest')).digests.web).to.equal(digests['2']);
+        await rig.make('/installed/digest?keepData=false', undefined, 'DELETE');
+    });
+});
