@@ -14,6 +14,7 @@ const ENTRIES = [
     'sdk/src/index.ts',
     'sdk/src/db.ts',
     'sdk/src/host.ts',
+    'sdk/src/page/page.ts',
     'registry/src/npm/libraries.d.ts',
     'registry/src/index.ts',
     'core/src/plugin-runtime.ts',

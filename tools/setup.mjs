@@ -106,29 +106,41 @@ function isInstalled(wanted) {
     );
 }
 
-/** Builds the panel's pages unless they are built from the very same sources. */
+/** Builds the panel's pages, and those that extensions bring, unless they are built from the very same sources. */
 export function ensurePages() {
-    const folder = join(ROOT, 'extensions', 'webui');
-    const stamp = join(folder, 'pages', '.built');
-    const sources = readdirSync(join(folder, 'web'), { recursive: true, withFileTypes: true })
+    const extensions = join(ROOT, 'extensions');
+    const names = readdirSync(extensions).filter((name) =>
+        existsSync(join(extensions, name, 'web', 'vite.config.ts'))
+    );
+    for (const name of names) {
+        const folder = join(extensions, name);
+        const stamp = join(folder, name === 'webui' ? 'pages' : 'assets', '.built');
+        const sources = [join(folder, 'web'), join(ROOT, 'sdk', 'page-kit', 'src')].flatMap(filesBelow);
+        const hash = createHash('sha256');
+        for (const path of [...sources, join(ROOT, 'package-lock.json')]) {
+            hash.update(`${relative(ROOT, path)}\0`).update(readFileSync(path));
+        }
+        const wanted = `${hash.digest('hex')}\n`;
+        if (read(stamp) !== wanted) {
+            say(`building the pages of ${name}`);
+            demand('building the pages', join(ROOT, 'node_modules', '.bin', 'node'), [
+                '--conditions=portico-source',
+                '--disable-warning=ExperimentalWarning',
+                join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js'),
+                'build',
+                '--logLevel=error',
+                join(folder, 'web')
+            ]);
+            writeFileSync(stamp, wanted);
+        }
+    }
+}
+
+function filesBelow(folder) {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
         .sort();
-    const hash = createHash('sha256');
-    for (const path of [...sources, join(ROOT, 'package-lock.json')]) {
-        hash.update(`${relative(ROOT, path)}\0`).update(readFileSync(path));
-    }
-    const wanted = `${hash.digest('hex')}\n`;
-    if (read(stamp) !== wanted) {
-        say('building the pages');
-        demand('building the pages', join(ROOT, 'node_modules', '.bin', 'node'), [
-            join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js'),
-            'build',
-            '--logLevel=error',
-            join(folder, 'web')
-        ]);
-        writeFileSync(stamp, wanted);
-    }
 }
 
 /**

@@ -24,6 +24,7 @@ export default definePlugin({
     migrations,
     setup(ctx) {
         const services = createServices(ctx);
+        ctx.assets({ folder: 'assets' });
         registerBrowseRoutes(ctx, services);
         registerContentRoutes(ctx, services);
         registerChangeRoutes(ctx, services);

@@ -17,6 +17,10 @@ export const pluginCreate: Command = {
             value: 'folder',
             description: 'The new folder; else ./<name>. It must not exist yet'
         },
+        page: {
+            type: 'boolean',
+            description: 'With a page of its own beside the one that the panel makes'
+        },
         package: { type: 'string', value: 'name', description: 'The npm name; else portico-plugin-<name>' },
         sdk: {
             type: 'string',
@@ -25,7 +29,7 @@ export const pluginCreate: Command = {
                 'Where npm takes @portico/sdk from instead: a version, or a tarball such as file:../sdk.tgz'
         }
     },
-    async run({ output, positionals, text }) {
+    async run({ flag, output, positionals, text }) {
         const [name = ''] = positionals;
         const { createPlugin } = await import('./develop/template.ts');
         const packageName = text('package') ?? `portico-plugin-${name}`;
@@ -36,7 +40,8 @@ export const pluginCreate: Command = {
             name,
             package: packageName,
             folder: text('dir') ?? name,
-            sdk: text('sdk') ?? null
+            sdk: text('sdk') ?? null,
+            hasPage: flag('page')
         });
         output.say(`Next:\n  cd ${folder}\n  npm install\n  npm test\n  portico plugin dev`);
         output.result({ name, folder }, folder);

@@ -9,6 +9,7 @@ export const pluginDev: Command = {
     summary: 'Run a panel with the plugin of a folder, and reload the plugin whenever a file is saved',
     details: [
         'The plugin runs from src/index.ts if that exists, else from the file that "exports" names, and is granted what its manifest asks for. If a saved version cannot be loaded or started, the error is shown, and the version before goes on running.',
+        'The panel shows its pages too: the one that is made from the routes, and those that the plugin brings. For these it writes the types of the operations into page-operations.d.ts.',
         'Without --data-dir the panel starts empty and is removed at the end. A token for trying routes is written to standard output.'
     ],
     options: {

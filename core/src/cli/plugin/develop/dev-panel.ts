@@ -15,6 +15,7 @@ import { createLog } from '../../../platform/log/log.ts';
 import { CommandError } from '../../command/command-error.ts';
 import type { Output } from '../../command/output.ts';
 import { tokenCreate } from '../../token/create.ts';
+import { addPages, writePageTypes } from './dev-pages.ts';
 import { StagedCopies } from './staged-copies.ts';
 
 /** What `portico plugin dev` was called with. */
@@ -65,10 +66,11 @@ export async function develop({ config, output, folder, port, keep }: DevOptions
             }
         });
         try {
+            const hasPages = await addPages(panel, stage, own.nodeModules);
             const address = await panel.start();
             await panel.settled();
             const session = new DevSession(panel, stage, place, own, output);
-            await session.greet(address.port);
+            await session.greet(address.port, hasPages);
             await reloadUntil(ended, plugin, stage, () => session.reload());
             return 0;
         } finally {
@@ -118,12 +120,12 @@ class DevSession {
         this.#output = output;
     }
 
-    /** Shows the address of the plugin and a token for it. */
-    async greet(port: number): Promise<void> {
+    /** Shows the address of the plugin and a token for it, and the address of its pages. */
+    async greet(port: number, hasPages: boolean): Promise<void> {
         const found = await this.#found(this.#shown);
         const name = pluginName(found);
         const { permissions = {} } = 'plugin' in found.result ? found.result.plugin.manifest : {};
-        this.#say(name);
+        await this.#say(name);
         const asked = ['plugins:read', ...new Set(['read', 'write', ...Object.keys(permissions)])]
             .map((each) => (each.includes(':') ? each : `${name}:${each}`))
             .join(',');
@@ -152,6 +154,11 @@ class DevSession {
             );
         const url = `http://127.0.0.1:${port}/api/plugins/${name}`;
         this.#output.result({ url, token }, `URL=${url}\nTOKEN=${token}`);
+        if (hasPages) {
+            this.#output.say(
+                `Pages: http://127.0.0.1:${port}/p/${name}, as admin with the password ${this.#config.adminPassword}`
+            );
+        }
         this.#output.say(
             `Try: curl -H "Authorization: Bearer $TOKEN" $URL/…\nThe plugin is reloaded after every save. Ctrl+C ends the panel${this.#config.dataDir.startsWith(tmpdir()) ? ' and removes its data' : ''}.`
         );
@@ -203,7 +210,7 @@ class DevSession {
             await cp(kept, data, { recursive: true }).catch(() => undefined);
         });
         await this.#stage.drop(next);
-        this.#say(name);
+        await this.#say(name);
     }
 
     /** Stops the running version and starts a copy instead, as the panel itself does. */
@@ -261,7 +268,7 @@ class DevSession {
         return found;
     }
 
-    #say(name: string): void {
+    async #say(name: string): Promise<void> {
         const runtime = this.#panel.plugins.runtime(name);
         const { state = 'unknown', failure = null } = runtime ?? {};
         this.#output.say(
@@ -269,6 +276,10 @@ class DevSession {
                 ? `${name} ${runtime?.generation?.version ?? ''} is ${state}: ${runtime?.generation?.document.routes.map(({ methods, path }) => `${methods.join('|')} ${path}`).join(', ') ?? ''}`
                 : `${name} is ${state}: ${this.#describe(failure, runtime?.thrown)}`
         );
+        const { result } = await this.#found(this.#shown);
+        if (failure === null && 'plugin' in result) {
+            await writePageTypes(this.#panel, result.plugin.manifest, this.#stage);
+        }
     }
 
     /** A failure with the line of the author's file, where one is on the stack. */

@@ -5,6 +5,8 @@ import { basename, join, relative, sep } from 'node:path';
 import { CommandError } from '../../command/command-error.ts';
 
 const ignoredFolders = new Set(['node_modules', '.git', 'coverage']);
+/** Types for the plugin's pages, which are written after a start: they must not count as a save. */
+const typesFile = 'page-operations.d.ts';
 
 /** Makes copies of the plugin, and decides which of them the panel finds. */
 export class StagedCopies {
@@ -66,6 +68,19 @@ export class StagedCopies {
         await rename(next, join(this.shown, 'plugin'));
     }
 
+    /** Writes the types of the operations beside the plugin's package.json, unless they are there already. */
+    async writeTypes(text: string): Promise<void> {
+        const file = join(this.#plugin, typesFile);
+        if ((await readFile(file, 'utf8').catch(() => null)) !== text) {
+            await writeFile(file, text);
+        }
+    }
+
+    /** Lets the panel find another plugin beside the one that is developed. */
+    async add(folder: string): Promise<void> {
+        await symlink(folder, join(this.shown, 'beside'), 'dir');
+    }
+
     /** Replaces paths of copies by those of the plugin, so that an author finds the file. */
     translate(text: string): string {
         return text.replaceAll(this.#copies, this.#plugin);
@@ -92,7 +107,12 @@ export class StagedCopies {
     /** Whether a path, relative to the plugin, is not part of the plugin. */
     isIgnored(path: string): boolean {
         const [first = ''] = path.split(sep);
-        return ignoredFolders.has(first) || basename(path).endsWith('~') || basename(path).startsWith('.#');
+        return (
+            ignoredFolders.has(first) ||
+            path === typesFile ||
+            basename(path).endsWith('~') ||
+            basename(path).startsWith('.#')
+        );
     }
 }
 

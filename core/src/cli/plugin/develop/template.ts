@@ -13,7 +13,7 @@ import { CommandError, usageError } from '../../command/command-error.ts';
 import { hostSdk } from './host-sdk.ts';
 
 const run = promisify(execFile);
-const templates = fileURLToPath(new URL('../../../../templates/plugin/', import.meta.url));
+const templates = fileURLToPath(new URL('../../../../templates/', import.meta.url));
 const ending = '.template';
 
 /** The plugin to create. */
@@ -25,6 +25,8 @@ export interface NewPlugin {
     readonly folder: string;
     /** Where npm takes the SDK from; null: the default. */
     readonly sdk: string | null;
+    /** Whether it brings a page of its own. */
+    readonly hasPage: boolean;
 }
 
 /**
@@ -33,7 +35,13 @@ export interface NewPlugin {
  * @returns the absolute path of its folder
  * @throws CommandError when the name is not allowed, or the folder exists already
  */
-export async function createPlugin({ name, package: packageName, folder, sdk }: NewPlugin): Promise<string> {
+export async function createPlugin({
+    name,
+    package: packageName,
+    folder,
+    sdk,
+    hasPage
+}: NewPlugin): Promise<string> {
     const host = await hostSdk();
     const judged = readManifest(
         { name: packageName, version: '0.1.0', portico: { name, sdk: `^${host.version}` } },
@@ -63,29 +71,53 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
             package: packageName,
             title: `The plugin ${name}`,
             packages: JSON.stringify(packages, null, 4).slice(2, -2).trim(),
-            sdkVersion: host.version
+            sdkVersion: host.version,
+            operation: 'hello',
+            ...pageWords(hasPage)
         };
-        for (const file of await readdir(templates, { recursive: true, withFileTypes: true })) {
-            if (file.isFile() && file.name.endsWith(ending)) {
-                const place = join(
-                    file.parentPath.slice(templates.length - 1),
-                    file.name.slice(0, -ending.length)
-                )
-                    .replace(/^\/+/, '')
-                    .replace(/^gitignore$/, '.gitignore');
-                const text = (await readFile(join(file.parentPath, file.name), 'utf8')).replace(
-                    /\{\{(\w+)\}\}/g,
-                    (all, word: string) => words[word] ?? all
-                );
-                await mkdir(dirname(join(scratch, place)), { recursive: true, mode: 0o755 });
-                await writeFile(join(scratch, place), text, { mode: 0o644 });
-            }
+        for (const part of hasPage ? ['plugin/', 'page/'] : ['plugin/']) {
+            await writeFiles(join(templates, part), scratch, words);
         }
         await rename(scratch, target);
         return target;
     } catch (error) {
         await rm(scratch, { recursive: true, force: true });
         throw error;
+    }
+}
+
+/** What a page adds to the files of every plugin. */
+function pageWords(hasPage: boolean): Readonly<Record<string, string>> {
+    const contributes =
+        '"contributes": { "pages": [{ "id": "main", "title": "Greetings", "access": "read", "entry": "assets/page.js" }] }';
+    return hasPage
+        ? {
+              pageFiles: ',\n    "assets"',
+              pageCheck: ' && tsc -p tsconfig.page.json',
+              contributes: `,\n    ${contributes}`,
+              assets: "        ctx.assets({ folder: 'assets' });\n"
+          }
+        : { pageFiles: '', pageCheck: '', contributes: '', assets: '' };
+}
+
+/** Writes the files of a template, with the words in their places. */
+async function writeFiles(
+    from: string,
+    target: string,
+    words: Readonly<Record<string, string>>
+): Promise<void> {
+    for (const file of await readdir(from, { recursive: true, withFileTypes: true })) {
+        if (file.isFile() && file.name.endsWith(ending)) {
+            const place = join(file.parentPath.slice(from.length - 1), file.name.slice(0, -ending.length))
+                .replace(/^\/+/, '')
+                .replace(/^gitignore$/, '.gitignore');
+            const text = (await readFile(join(file.parentPath, file.name), 'utf8')).replace(
+                /\{\{(\w+)\}\}/g,
+                (all, word: string) => words[word] ?? all
+            );
+            await mkdir(dirname(join(target, place)), { recursive: true, mode: 0o755 });
+            await writeFile(join(target, place), text, { mode: 0o644 });
+        }
     }
 }
 
