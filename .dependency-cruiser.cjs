@@ -16,8 +16,8 @@ const PACKAGES = 'node_modules/';
 const LAYERS = [
     {
         name: 'sdk',
-        files: '^sdk/(?!testing/|agents/)',
-        may: ['sdk/(?!testing/|agents/)'],
+        files: '^sdk/(?!testing/|agents/|page-kit/)',
+        may: ['sdk/(?!testing/|agents/|page-kit/)'],
         instead:
             'The SDK imports nothing of ours: declare an interface in sdk/src and let the core implement it.'
     },
@@ -27,6 +27,12 @@ const LAYERS = [
         may: ['sdk/testing/', SDK_INSIDE, 'core/src/plugin-runtime\\.ts$'],
         instead:
             "The test kit knows the SDK and core/src/plugin-runtime.ts: what it needs of the panel's plugin runtime is exported there."
+    },
+    {
+        name: 'sdk-page-kit',
+        files: '^sdk/page-kit/',
+        may: ['sdk/page-kit/'],
+        instead: 'The parts for pages run in a browser and know nothing of the panel: they import packages and their own folder.'
     },
     {
         name: 'sdk-agents',
@@ -153,11 +159,12 @@ const LAYERS = [
         instead: 'What lies beside core/src imports nothing of another package.'
     },
     {
-        name: 'webui-browser',
-        files: '^extensions/webui/web/',
-        may: ['extensions/webui/web/'],
+        name: 'extension-browser',
+        files: '^extensions/([^/]+)/web/',
+        may: ['extensions/$1/web/', 'sdk/page-kit/', 'sdk/src/page/'],
         instead:
-            'The pages run in a browser and know the API alone: they import packages and their own folder.'
+            "Pages run in a browser and know the API alone: they import packages, @portico/page-kit, @portico/sdk/page and their own folder."
+
     },
     {
         name: 'extension',

@@ -17,7 +17,7 @@ const SOURCES = [
     'extensions/*/src/**/*.ts'
 ];
 const TESTS = ['test/**/*.ts'];
-const BROWSER = ['extensions/webui/web/**/*.{ts,tsx}'];
+const BROWSER = ['extensions/*/web/**/*.{ts,tsx}', 'sdk/page-kit/src/**/*.ts'];
 
 // A shell between us and a program turns data into code; execFile and spawn with a list of arguments do not.
 const CHILDREN = {
@@ -114,7 +114,7 @@ const REFUSED_NAMES = {
 const REFUSED_PROSE = ['somebody', 'nobody', 'whoever', 'whomever'];
 
 export default typescript.config(
-    { ignores: ['**/dist/', '**/node_modules/', 'extensions/webui/pages/', 'test/fixtures/', 'data/'] },
+    { ignores: ['**/dist/', '**/node_modules/', 'extensions/webui/pages/', 'extensions/*/assets/', 'test/fixtures/', 'data/'] },
     { linterOptions: { reportUnusedDisableDirectives: 'error' } },
     js.configs.recommended,
     {

@@ -110,7 +110,7 @@ const plants: [rule: string, file: string, lines: string][] = [
     ['core-main', 'core/src/main.ts', "import './features/hosts/service.ts';"],
     ['core-cli', 'core/src/cli/planted-15.ts', "import '../../../extensions/other/src/service.ts';"],
     ['extension', 'extensions/hello/src/planted-16.ts', "import '../../../core/src/platform/errors.ts';"],
-    ['webui-browser', 'extensions/webui/web/src/planted-29.ts', "import '../../../hello/src/index.ts';"],
+    ['extension-browser', 'extensions/webui/web/src/planted-29.ts', "import '../../../hello/src/index.ts';"],
     ['extension', 'extensions/hello/src/planted-17.ts', "import '@portico/registry';"],
     [
         'extension',

@@ -4,7 +4,7 @@
  */
 import type { PageAnswer, PageContext, PageEvent, PageRequest } from './protocol.ts';
 
-export type { PageAnswer, PageContext, PageEvent, PageProtocol, PageRequest } from './protocol.ts';
+export type { PageAnswer, PageContext, PageEvent, PageRequest } from './protocol.ts';
 
 /** What one operation takes and answers, in the types that `portico plugin dev` writes. */
 export interface PageOperation {

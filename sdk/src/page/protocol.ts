@@ -1,8 +1,5 @@
 /** What a page and the panel around it say to each other: JSON-RPC 2.0 over a `MessagePort`. Types only. */
 
-/** Version of this protocol, which a page names when it says hello. */
-export type PageProtocol = 1;
-
 /** What the panel tells a page, at its start and whenever it changes. */
 export interface PageContext {
     /** Values of CSS properties by their names, such as `--portico-accent`. `connect` sets them on the document. */

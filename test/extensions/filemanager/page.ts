@@ -114,7 +114,7 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         const text = frame.getByRole('textbox', { name: 'site/settings.json' });
         await text.waitFor();
         await text.press('Control+a');
-        await text.pressSequentially('{{}');
+        await text.pressSequentially('{}');
         await frame.getByText('Not saved yet').waitFor();
         await text.press('Control+s');
         await page.getByText('Saved').first().waitFor();
