@@ -32,7 +32,8 @@ const LAYERS = [
         name: 'sdk-page-kit',
         files: '^sdk/page-kit/',
         may: ['sdk/page-kit/'],
-        instead: 'The parts for pages run in a browser and know nothing of the panel: they import packages and their own folder.'
+        instead:
+            'The parts for pages run in a browser and know nothing of the panel: they import packages and their own folder.'
     },
     {
         name: 'sdk-agents',
@@ -163,8 +164,7 @@ const LAYERS = [
         files: '^extensions/([^/]+)/web/',
         may: ['extensions/$1/web/', 'sdk/page-kit/', 'sdk/src/page/'],
         instead:
-            "Pages run in a browser and know the API alone: they import packages, @portico/page-kit, @portico/sdk/page and their own folder."
-
+            'Pages run in a browser and know the API alone: they import packages, @portico/page-kit, @portico/sdk/page and their own folder.'
     },
     {
         name: 'extension',
@@ -254,7 +254,7 @@ module.exports = {
     options: {
         doNotFollow: { path: 'node_modules' },
         // Fixtures are broken on purpose; built files and dependencies are not ours to judge.
-        exclude: { path: '(^|/)dist/|^test/fixtures/' },
+        exclude: { path: '(^|/)dist/|^test/fixtures/|^extensions/[^/]+/assets/' },
         tsPreCompilationDeps: 'specify',
         tsConfig: { fileName: 'tsconfig.json' },
         enhancedResolveOptions: {

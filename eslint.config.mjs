@@ -114,7 +114,16 @@ const REFUSED_NAMES = {
 const REFUSED_PROSE = ['somebody', 'nobody', 'whoever', 'whomever'];
 
 export default typescript.config(
-    { ignores: ['**/dist/', '**/node_modules/', 'extensions/webui/pages/', 'extensions/*/assets/', 'test/fixtures/', 'data/'] },
+    {
+        ignores: [
+            '**/dist/',
+            '**/node_modules/',
+            'extensions/webui/pages/',
+            'extensions/*/assets/',
+            'test/fixtures/',
+            'data/'
+        ]
+    },
     { linterOptions: { reportUnusedDisableDirectives: 'error' } },
     js.configs.recommended,
     {

@@ -134,6 +134,13 @@ export const SYSTEM_PACKAGES = [
         variable: 'PORTICO_CHROMIUM',
         what: 'the browser of the tests of the pages'
     },
+    {
+        command: 'firefox-esr',
+        package: 'firefox-esr',
+        for: 'test',
+        variable: 'PORTICO_FIREFOX',
+        what: 'the second browser of those tests'
+    },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
     {
         command: 'nginx',

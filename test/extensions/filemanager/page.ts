@@ -72,8 +72,9 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         await page.goto(`/p/filemanager/browser?${query}`);
         return { page, frame: page.frameLocator('iframe'), faults };
     };
-    const isClean = (faults: Faults): void =>
+    const isClean = (faults: Faults): void => {
         expect(faults).to.equal({ policy: [], errors: [], foreign: [] });
+    };
 
     itWithBrowser(
         'shows folders, makes, renames and removes, and keeps its place in the address',

@@ -34,7 +34,8 @@ const manifest = {
                 uses: ['hosts.list']
             },
             { id: 'silent', title: 'Silent page', access: 'read', entry: 'assets/silent.js', place: 'tab' },
-            { id: 'card', title: 'Probe card', access: 'read', entry: 'assets/card.js', place: 'dashboard' }
+            { id: 'card', title: 'Probe card', access: 'read', entry: 'assets/card.js', place: 'dashboard' },
+            { id: 'near', title: 'Probe near', access: 'read', entry: 'assets/near.js', place: 'host' }
         ]
     }
 };
@@ -154,6 +155,10 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
             join(place, 'assets/card.js'),
             "import { connect } from '@portico/sdk/page';\nawait connect();\ndocument.body.textContent = 'A card of a plugin';\ndocument.body.style.height = '300px';"
         );
+        writeFileSync(
+            join(place, 'assets/near.js'),
+            "import { connect } from '@portico/sdk/page';\nconst { context } = await connect();\ndocument.body.textContent = `At host ${context.host}`;"
+        );
         panel = await startPanel({
             environment: { PORTICO_PLUGIN_DIRS: folder.path, PORTICO_LOG_LEVEL: 'error' }
         });
@@ -268,6 +273,35 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
             async () => (await page.locator('iframe[title="Probe card"]').boundingBox())?.height === 300,
             'the frame to be as high as the page'
         );
+        await page.context().close();
+    });
+
+    itWithBrowser('stand at each host, and know which one it is', async () => {
+        const { page } = await openPage(browser, panel.port);
+        await logIn(page);
+        const [{ id }] = (await panel.client.get('/api/hosts')).data;
+        await page.goto(`/hosts/${id}`);
+        await page.frameLocator('iframe[title="Probe near"]').getByText(`At host ${id}`).waitFor();
+        await page.context().close();
+    });
+
+    itWithBrowser('are found by the command palette, with screens, hosts and actions', async () => {
+        const { page, faults } = await openPage(browser, panel.port);
+        await logIn(page);
+        const find = async (text: string): Promise<void> => {
+            await page.keyboard.press('Control+k');
+            const field = page.getByRole('combobox', { name: 'Screen, host or action' });
+            await field.fill(text);
+            await page.getByRole('listbox').getByRole('option').first().waitFor();
+            await field.press('Enter');
+        };
+        await find('shop');
+        await page.getByRole('heading', { level: 1, name: 'shop.example' }).waitFor();
+        await find('probe p');
+        await page.getByRole('heading', { level: 1, name: 'Probe page' }).waitFor();
+        await find('log o');
+        await page.getByRole('button', { name: 'Log in' }).waitFor();
+        expect(faults.errors).to.equal([]);
         await page.context().close();
     });
 

@@ -25,12 +25,23 @@ async function readText(query: At): Promise<{ readonly text: string | null; read
     }
 }
 
-/** Shows a file. */
-export function FileEditor({ root, path, go }: At & { readonly go: Go }) {
+type State = 'loading' | 'saved' | 'changed' | 'newer' | 'unreadable';
+
+interface File {
+    readonly element: { current: HTMLDivElement | null };
+    readonly state: State;
+    /** Writes it for the version that was read; with `isForced` over every version. */
+    readonly save: (isForced?: boolean) => Promise<void>;
+    /** Replaces the text by what the file has now. */
+    readonly takeTheirs: () => Promise<boolean>;
+}
+
+/** A file, the editor that shows it, and the version that it was read at. */
+function useFile({ root, path }: At): File {
     const element = useRef<HTMLDivElement>(null);
     const editor = useRef<EditorHandle | null>(null);
     const etag = useRef<string | null>(null);
-    const [state, setState] = useState<'loading' | 'saved' | 'changed' | 'newer' | 'unreadable'>('loading');
+    const [state, setState] = useState<State>('loading');
     const save = async (isForced = false): Promise<void> => {
         const file = new Blob([editor.current?.text() ?? '']);
         const condition = isForced || etag.current === null ? {} : { ifMatch: etag.current };
@@ -50,30 +61,29 @@ export function FileEditor({ root, path, go }: At & { readonly go: Go }) {
             }
         }
     };
-    const latest = useRef(save);
-    latest.current = save;
-    useEffect(() => {
-        void tell(async () => {
-            const [{ showEditor }, file] = await Promise.all([
-                import('@portico/page-kit/code'),
-                readText({ root, path })
-            ]);
-            if (file.text === null || element.current === null) {
-                setState('unreadable');
-                return;
-            }
-            etag.current = file.etag;
-            editor.current = await showEditor(element.current, {
-                text: file.text,
-                label: path,
-                fileName: path.split('/').pop() ?? path,
-                isReadOnly: !may('write'),
-                onChange: () => setState((before) => (before === 'newer' ? before : 'changed')),
-                onSave: () => void latest.current()
-            });
-            setState('saved');
-            editor.current.focus();
+    const show = async (): Promise<void> => {
+        const [{ showEditor }, file] = await Promise.all([
+            import('@portico/page-kit/code'),
+            readText({ root, path })
+        ]);
+        if (file.text === null || element.current === null) {
+            setState('unreadable');
+            return;
+        }
+        etag.current = file.etag;
+        editor.current = await showEditor(element.current, {
+            text: file.text,
+            label: path,
+            fileName: path.split('/').pop() ?? path,
+            isReadOnly: !may('write'),
+            onChange: () => setState((before) => (before === 'newer' ? before : 'changed')),
+            onSave: () => void save()
         });
+        setState('saved');
+        editor.current.focus();
+    };
+    useEffect(() => {
+        void tell(show);
         return () => editor.current?.dispose();
     }, []);
     const takeTheirs = (): Promise<boolean> =>
@@ -83,6 +93,12 @@ export function FileEditor({ root, path, go }: At & { readonly go: Go }) {
             editor.current?.replace(file.text ?? '');
             setState('saved');
         });
+    return { element, state, save, takeTheirs };
+}
+
+/** Shows a file. */
+export function FileEditor({ root, path, go }: At & { readonly go: Go }) {
+    const { element, state, save, takeTheirs } = useFile({ root, path });
     const close = async (): Promise<void> => {
         const isLost = state === 'changed' || state === 'newer';
         if (!isLost || (await panel.confirm(t('Leave without saving?'), t('Leave')))) {
@@ -113,21 +129,27 @@ export function FileEditor({ root, path, go }: At & { readonly go: Go }) {
                 </div>
             </div>
             {state === 'newer' ? (
-                <div class="card row" role="alert">
-                    {t('The file was changed meanwhile.')}
-                    <button type="button" onClick={() => void takeTheirs()}>
-                        {t('Take theirs')}
-                    </button>
-                    <button type="button" class="danger" onClick={() => void save(true)}>
-                        {t('Write mine')}
-                    </button>
-                </div>
+                <Newer onTake={() => void takeTheirs()} onWrite={() => void save(true)} />
             ) : null}
             {state === 'unreadable' ? (
                 <p>{t('This file is not text, or too large to be edited here.')}</p>
             ) : (
                 <div class="code" ref={element} />
             )}
+        </div>
+    );
+}
+
+function Newer({ onTake, onWrite }: { readonly onTake: () => void; readonly onWrite: () => void }) {
+    return (
+        <div class="card row" role="alert">
+            {t('The file was changed meanwhile.')}
+            <button type="button" onClick={onTake}>
+                {t('Take theirs')}
+            </button>
+            <button type="button" class="danger" onClick={onWrite}>
+                {t('Write mine')}
+            </button>
         </div>
     );
 }

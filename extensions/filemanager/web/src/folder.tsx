@@ -2,8 +2,8 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import type { Go } from './location.ts';
-import { Ask, type Question } from './question.tsx';
 import { type Entry, join, may, panel, parentOf, type Root, tell } from './panel.ts';
+import { Ask, type Question } from './question.tsx';
 import { startUploads, Uploads } from './uploads.tsx';
 import { bytes, t, time } from './words.ts';
 

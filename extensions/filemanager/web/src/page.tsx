@@ -3,14 +3,13 @@ import { adoptStyle } from '@portico/page-kit/style';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-import { Folder } from './folder.tsx';
-import { panel, type Root } from './panel.ts';
 import { FileEditor } from './editor.tsx';
+import { Folder } from './folder.tsx';
 import { useLocation } from './location.ts';
+import { panel, type Root } from './panel.ts';
+import css from './style.css?inline';
 import { TerminalScreen } from './terminal.tsx';
 import { t } from './words.ts';
-
-import css from './style.css?inline';
 
 adoptStyle(css);
 

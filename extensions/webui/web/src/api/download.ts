@@ -5,7 +5,11 @@ import { address, call, type CallOptions } from './client.ts';
 export async function downloadFrom(path: string, query: CallOptions['query'] = {}): Promise<void> {
     const target = address(path, query);
     const { data } = await call<{ ticket: string }>('POST', '/api/auth/tickets', { body: { path: target } });
-    location.assign(address(path, { ...query, ticket: data.ticket }));
+    // A link that downloads never leads away from the panel, whatever the answer is.
+    const link = document.createElement('a');
+    link.href = address(path, { ...query, ticket: data.ticket });
+    link.download = '';
+    link.click();
 }
 
 /** Saves a text that is already here. */

@@ -34,6 +34,7 @@ const Settings = lazy(() => import('../pages/settings/settings.tsx'));
 const Account = lazy(() => import('../pages/account/account.tsx'));
 const Authorize = lazy(() => import('../pages/oauth/authorize.tsx'));
 const BroughtPage = lazy(() => import('../pages/frame/frame.tsx'));
+const Palette = lazy(() => import('./palette.tsx'));
 const Generated = lazy(() => import('../generated/page.tsx'));
 
 /** The screens of a user who is logged in. */
@@ -58,7 +59,18 @@ export function Shell() {
 function Frame() {
     const [isOpen, setOpen] = useState(false);
     const [location] = useLocation();
+    const [isPalette, setPalette] = useState(false);
     useEffect(() => setOpen(false), [location]);
+    useEffect(() => {
+        const press = (event: KeyboardEvent): void => {
+            if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+                event.preventDefault();
+                setPalette(true);
+            }
+        };
+        addEventListener('keydown', press);
+        return () => removeEventListener('keydown', press);
+    }, []);
     return (
         <div class={`frame ${isOpen ? 'open' : ''}`}>
             <a class="skip" href="#main">
@@ -111,6 +123,11 @@ function Frame() {
                 </Switch>
             </Suspense>
             <TaskDrawer />
+            {isPalette ? (
+                <Suspense fallback={null}>
+                    <Palette onClose={() => setPalette(false)} />
+                </Suspense>
+            ) : null}
         </div>
     );
 }

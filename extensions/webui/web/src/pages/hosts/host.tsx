@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter-preact';
 
 import { call } from '../../api/client.ts';
 import { invalidate, useMay, useRead } from '../../api/queries.ts';
+import { HostPages } from '../../frames/places.tsx';
 import { Facts } from '../../generated/facts.tsx';
 import { Button } from '../../kit/button.tsx';
 import { writeOrAsk } from '../../kit/conflict.tsx';
@@ -91,6 +92,7 @@ function OneHost({ id }: { readonly id: string }) {
                     <Facts row={data} schema={{}} />
                 </section>
             )}
+            {tab === 'settings' ? <HostPages host={data.id} /> : null}
         </Page>
     );
 }
