@@ -69,7 +69,7 @@ export function createServer(services: ServerServices): Server {
         prompts: (await prompts.all()).map(({ name, title, description, arguments: given }) => ({
             name,
             title,
-            description,
+            description: description === '' ? title : description,
             arguments: given.map((argument) => ({ ...argument }))
         }))
     }));
