@@ -3,7 +3,8 @@ import { approvalsTable } from '@portico/agents';
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
-import type { ApprovalWay } from './tools/switches.ts';
+/** How a write is approved. */
+export type ApprovalWay = 'panel' | 'client' | 'none';
 
 /** The table of approvals. */
 export const approvals = approvalsTable('McpserverApproval');

@@ -1,5 +1,5 @@
 /** The prompts that come with the plugin. */
-import type { Prompt } from './prompts.ts';
+import type { Prompt } from './prompt.ts';
 
 const source = 'mcpserver';
 

@@ -6,19 +6,7 @@ import { PromptEntity } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { builtInPrompts } from './built-in.ts';
-
-/** A prompt as clients see it. */
-export interface Prompt {
-    readonly name: string;
-    readonly title: string;
-    readonly description: string;
-    readonly arguments: readonly PromptArgument[];
-    /** `{{name}}` stands for an argument. */
-    readonly text: string;
-    /** The plugin that it comes with, or `admin`. */
-    readonly source: string;
-    readonly readOnly: boolean;
-}
+import type { Prompt } from './prompt.ts';
 
 /** What an admin writes. */
 export type NewPrompt = Pick<Prompt, 'name' | 'title' | 'description' | 'arguments' | 'text'>;

@@ -1,7 +1,8 @@
 /** Routes of prompts. */
 import { joi, reply } from '@portico/sdk';
 
-import { longestText, mostArguments, type Prompt, promptName } from '../prompts/prompts.ts';
+import type { Prompt } from '../prompts/prompt.ts';
+import { longestText, mostArguments, promptName } from '../prompts/prompts.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 

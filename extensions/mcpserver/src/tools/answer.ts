@@ -43,10 +43,14 @@ export function failed(error: unknown): ToolAnswer {
     };
 }
 
+/** Texts of answers: an answer is measured, sent and recorded, and written as JSON once. */
+const texts = new WeakMap<ToolAnswer, string>();
+
 /** The protocol's form of an answer. */
-export function resultOf({ truncated, ...answer }: ToolAnswer): CallToolResult {
+export function resultOf(whole: ToolAnswer): CallToolResult {
+    const { truncated, ...answer } = whole;
     return {
-        content: [{ type: 'text', text: JSON.stringify(answer) }],
+        content: [{ type: 'text', text: textOf(whole) }],
         structuredContent: { ...answer },
         isError: answer.code !== 0,
         ...(truncated === undefined ? {} : { _meta: { 'portico/truncated': truncated } })
@@ -55,7 +59,17 @@ export function resultOf({ truncated, ...answer }: ToolAnswer): CallToolResult {
 
 /** Bytes of an answer as JSON. */
 export function bytesOf(answer: ToolAnswer): number {
-    return Buffer.byteLength(JSON.stringify(answer));
+    return Buffer.byteLength(textOf(answer));
+}
+
+function textOf(whole: ToolAnswer): string {
+    let text = texts.get(whole);
+    if (text === undefined) {
+        const { truncated: _note, ...answer } = whole;
+        text = JSON.stringify(answer);
+        texts.set(whole, text);
+    }
+    return text;
 }
 
 /**

@@ -3,9 +3,10 @@ import type { Tool } from '@modelcontextprotocol/server';
 import { toolHints, toolName, toolSchema } from '@portico/agents';
 import type { Actor, RouteInfo } from '@portico/sdk';
 
+import type { ApprovalWay } from '../entities.ts';
 import type { Visit } from '../protocol/visit.ts';
 import type { Ctx } from '../settings.ts';
-import type { ApprovalWay, Switches } from './switches.ts';
+import type { Switches } from './switches.ts';
 
 /** One tool. */
 export interface RouteTool {
@@ -37,18 +38,14 @@ export class Catalogue {
     }
 
     /** The tools of one request, by name. */
-    async offered({ actor, areas, effect }: Visit): Promise<readonly RouteTool[]> {
-        return (await this.#mayCall(actor)).filter(
-            ({ name, info }) =>
-                this.isOffered(name, info) &&
-                (areas === null || areas.includes(areaOf(info))) &&
-                (effect === null || info.effect === effect)
-        );
+    async offered(visit: Visit): Promise<readonly RouteTool[]> {
+        return (await this.#mayCall(visit.actor)).filter((tool) => this.#isIn(visit, tool));
     }
 
     /** One of them; undefined where the request may not see it. */
     async find(visit: Visit, name: string): Promise<RouteTool | undefined> {
-        return (await this.offered(visit)).find((tool) => tool.name === name);
+        const tool = (await this.#mayCall(visit.actor)).find((each) => each.name === name);
+        return tool !== undefined && this.#isIn(visit, tool) ? tool : undefined;
     }
 
     /** All tools of the panel by name, and those that an actor is offered. */
@@ -76,6 +73,14 @@ export class Catalogue {
     /** How a write of this tool is approved. */
     approvalOf(name: string, { dangerous }: RouteInfo): ApprovalWay {
         return dangerous ? 'panel' : (this.#switches.of(name).approval ?? this.#ctx.settings.approval);
+    }
+
+    #isIn({ areas, effect }: Visit, { name, info }: RouteTool): boolean {
+        return (
+            this.isOffered(name, info) &&
+            (areas === null || areas.includes(areaOf(info))) &&
+            (effect === null || info.effect === effect)
+        );
     }
 
     #mayCall(actor: Actor): Promise<readonly RouteTool[]> {

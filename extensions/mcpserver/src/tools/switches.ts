@@ -1,9 +1,6 @@
 /** What an admin decided about single tools. */
-import { SwitchEntity } from '../entities.ts';
+import { type ApprovalWay, SwitchEntity } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
-
-/** How a write is approved. */
-export type ApprovalWay = 'panel' | 'client' | 'none';
 
 /** What an admin decided about one tool. */
 export interface ToolSwitch {
