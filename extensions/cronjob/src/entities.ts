@@ -26,9 +26,17 @@ export const TaskEntity = defineEntity({
         name: p.string(),
         schedule: p.string(),
         timezone: p.string(),
-        /** JSON array; null for a script. */
+        /** One of the next four is set. JSON array. */
         command: p.text().nullable(),
         script: p.text().nullable(),
+        /** JSON of a request; its headers are null there. */
+        request: p.text().nullable(),
+        /** JSON object of the headers of the request, sealed as one text. */
+        headers: p.text().nullable(),
+        /** JSON of a call of a route. */
+        route: p.text().nullable(),
+        /** The mandate under which the route is called; null until a person authorizes the task. */
+        mandate: p.integer().nullable(),
         user: p.string().nullable(),
         cwd: p.string().nullable(),
         /** JSON object of names and values, sealed as one text. */
@@ -95,6 +103,8 @@ export const RunEntity = defineEntity({
         /** What all of its processes used; null where the machine does not measure it. */
         cpuSeconds: p.float().nullable(),
         memoryPeakBytes: p.integer().nullable(),
+        /** What a request or a route answered. */
+        status: p.integer().nullable(),
         /** Value of the environment variable by which the processes of this run are found. */
         mark: p.string(),
         /** Path of the script's private file, while it exists. */
@@ -145,5 +155,15 @@ export const migrations: readonly Migration[] = [
             'alter table runs add column memory_peak_bytes integer'
         ]
     },
-    { name: '0003-tags', up: ["alter table tasks add column tags text not null default '[]'"] }
+    { name: '0003-tags', up: ["alter table tasks add column tags text not null default '[]'"] },
+    {
+        name: '0004-requests-routes',
+        up: [
+            'alter table tasks add column request text',
+            'alter table tasks add column headers text',
+            'alter table tasks add column route text',
+            'alter table tasks add column mandate integer',
+            'alter table runs add column status integer'
+        ]
+    }
 ];

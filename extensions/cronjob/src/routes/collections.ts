@@ -4,6 +4,7 @@ import { joi, reply } from '@portico/sdk';
 import { parseSchedule } from '../schedule/schedule.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import type { Draft } from '../tasks/draft.ts';
 import { newTask, tag, type TaskInput, taskName } from '../tasks/input.ts';
 import { warningsOf } from '../tasks/warnings.ts';
 import { idParams } from './id-params.ts';
@@ -113,6 +114,16 @@ function registerClone(ctx: Ctx, { tasks }: Services): void {
     });
 }
 
+/** Without the values of its headers. */
+function maskedRequest({ request }: Draft): object | null {
+    return request === null
+        ? null
+        : {
+              ...request,
+              headers: Object.fromEntries(Object.keys(request.headers).map((name) => [name, { set: true }]))
+          };
+}
+
 function registerValidation(ctx: Ctx, { tasks, now }: Services): void {
     ctx.route({
         method: 'POST',
@@ -143,7 +154,7 @@ function registerValidation(ctx: Ctx, { tasks, now }: Services): void {
             const env = Object.fromEntries(Object.keys(draft.env).map((name) => [name, { set: true }]));
             const at = parseSchedule(draft.schedule, draft.timezone).next(now());
             return {
-                task: { ...draft, env },
+                task: { ...draft, env, request: maskedRequest(draft) },
                 nextRunAt: at === null || !draft.enabled ? null : new Date(at).toISOString(),
                 warnings: [...warningsOf(draft, now())]
             };

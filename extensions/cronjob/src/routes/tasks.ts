@@ -5,7 +5,7 @@ import type { TaskRow } from '../entities.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { draftOfRow } from '../tasks/draft.ts';
+import { draftOfRow, kindOf } from '../tasks/draft.ts';
 import { changedTask, newTask, tag, type TaskInput } from '../tasks/input.ts';
 import type { Tasks, TaskWithRun } from '../tasks/tasks.ts';
 import { idParams } from './id-params.ts';
@@ -17,6 +17,7 @@ export function registerTaskRoutes(ctx: Ctx, { tasks, runs }: Services): void {
     registerReads(ctx, tasks);
     registerCreation(ctx, tasks);
     registerChanges(ctx, tasks);
+    registerAuthorization(ctx, tasks);
     registerRunNow(ctx, runs);
 }
 
@@ -130,6 +131,28 @@ function registerChanges(ctx: Ctx, tasks: Tasks): void {
     });
 }
 
+function registerAuthorization(ctx: Ctx, tasks: Tasks): void {
+    ctx.route({
+        method: 'POST',
+        path: '/tasks/{id}/authorize',
+        id: 'authorizeTask',
+        access: 'write',
+        summary: 'Let a task call its route in your name',
+        description:
+            'Never more than you may do yourself. You revoke it among your API tokens; it ends with the task, and with a change of its route.',
+        answers: 'done',
+        ui: { title: 'Authorize', role: 'action', confirm: 'Let this task act in your name?' },
+        stepUp: true,
+        returns: taskSchema,
+        audit: { action: 'authorize', resource: 'task' },
+        validate: { params: idParams },
+        async handler({ params, actor, audit }) {
+            audit({ resourceId: params.id });
+            return viewOf(await tasks.authorize(params.id, actor), actor);
+        }
+    });
+}
+
 function registerRunNow(ctx: Ctx, runs: Runs): void {
     ctx.route({
         method: 'POST',
@@ -160,14 +183,23 @@ export function viewOf({ task, lastRun }: TaskWithRun, actor: Actor): TaskView {
 
 /** A task for the audit log. Some of its readers may not see what tasks run, so the record only says whether that changed. */
 export function auditRecord(task: TaskRow, before?: TaskRow): object {
-    const { command, script: _script, env: _env, ...shown } = draftOfRow(task);
+    const {
+        command: _command,
+        script: _script,
+        request: _request,
+        route: _route,
+        env: _env,
+        ...shown
+    } = draftOfRow(task);
     const changed =
         before === undefined
             ? []
-            : (['command', 'script', 'env'] as const).filter((field) => task[field] !== before[field]);
+            : (['command', 'script', 'request', 'route', 'env'] as const).filter(
+                  (field) => task[field] !== before[field]
+              );
     return {
         ...shown,
-        runs: command === null ? 'script' : 'command',
+        runs: kindOf(task),
         ...(changed.length === 0 ? {} : { changed })
     };
 }

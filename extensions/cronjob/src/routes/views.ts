@@ -2,12 +2,18 @@
 import { type Actor, joi, type Value } from '@portico/sdk';
 
 import type { NotifyOn, Overlap, RunRow, TaskRow } from '../entities.ts';
-import { channelsOf, limitsOf, tagsOf } from '../tasks/draft.ts';
+import { channelsOf, draftOfRow, kindOf, limitsOf, tagsOf } from '../tasks/draft.ts';
 import { taskChannels, taskLimits, taskTags } from '../tasks/input.ts';
+import { requestField, routeField } from '../tasks/work-input.ts';
 
 const time = () => joi.string().isoDate();
 /** What a task runs. */
-export const kindWords = { command: 'A command', script: 'A script' } as const;
+export const kindWords = {
+    command: 'A command',
+    script: 'A script',
+    request: 'A request',
+    route: 'A route of the panel'
+} as const;
 
 const runFields = {
     id: joi.number().integer().required().label('Number'),
@@ -69,6 +75,13 @@ const runFields = {
         .label('Exit code')
         .meta({ ui: { column: 4 } }),
     signal: joi.string().allow(null).required().description('The signal that ended it').label('Signal'),
+    status: joi
+        .number()
+        .integer()
+        .allow(null)
+        .required()
+        .description('What a request or a route answered')
+        .label('Status'),
     reason: joi
         .string()
         .allow(null)
@@ -127,6 +140,12 @@ export const taskSchema = joi.object({
         .label('Name')
         .meta({ ui: { column: 1 } }),
     kind: joi.choice(kindWords).required().label('Kind'),
+    authorized: joi
+        .boolean()
+        .required()
+        .label('Authorized')
+        .description('A person let the task call its route')
+        .meta({ ui: { column: false } }),
     tags: taskTags.required(),
     schedule: joi
         .string()
@@ -146,6 +165,8 @@ export const taskSchema = joi.object({
         .description('Only with the permission `output`')
         .label('Script')
         .meta({ media: 'text/x-shellscript' }),
+    request: requestField.description('Only with the permission `output`'),
+    route: routeField.description('Only with the permission `output`'),
     env: joi
         .record(joi.object({ set: joi.valid(true).required() }))
         .description('Names; only with the permission `output`. Values are never shown')
@@ -211,7 +232,8 @@ export function canSeeOutput(actor: Actor): boolean {
 
 /** The answer for a run. `withOutput`: with `message`, which may show parts of the command. */
 export function runView(run: RunRow, withOutput: boolean): RunView {
-    const { id, version, taskId, trigger, state, attempt, times, exitCode, signal, reason, message } = run;
+    const { id, version, taskId, trigger, state, attempt, times, exitCode, signal, status, reason, message } =
+        run;
     return {
         id,
         version,
@@ -226,6 +248,7 @@ export function runView(run: RunRow, withOutput: boolean): RunView {
         finishedAt: iso(run.finishedAt),
         exitCode,
         signal,
+        status,
         reason,
         usage: usageOf(run),
         ...(withOutput ? { message } : {})
@@ -254,7 +277,8 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, withOutput: bool
         id,
         version,
         name,
-        kind: task.command === null ? 'script' : 'command',
+        kind: kindOf(task),
+        authorized: task.mandate !== null,
         tags: tagsOf(task),
         schedule,
         timezone,
@@ -262,6 +286,8 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, withOutput: bool
             ? {
                   command: task.command === null ? null : (JSON.parse(task.command) as string[]),
                   script: task.script,
+                  request: shownRequest(task),
+                  route: draftOfRow(task).route,
                   env: Object.fromEntries(names.map((each) => [each, { set: true as const }]))
               }
             : {}),
@@ -284,6 +310,16 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, withOutput: bool
         createdAt: new Date(task.createdAt).toISOString(),
         updatedAt: new Date(task.updatedAt).toISOString()
     };
+}
+
+/** Headers are shown by name only. */
+function shownRequest(task: TaskRow): TaskView['request'] {
+    const { request } = draftOfRow(task);
+    if (request === null) {
+        return null;
+    }
+    const headers = Object.keys(request.headers).map((name) => [name, { set: true as const }] as const);
+    return { ...request, expectStatus: [...request.expectStatus], headers: Object.fromEntries(headers) };
 }
 
 function usageOf({ cpuSeconds, memoryPeakBytes }: RunRow): RunView['usage'] {

@@ -6,9 +6,13 @@ import { type Child, errors, type Exit, type GroupLimits, isFailure, type Usage 
 
 import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
+import type { RequestWork, RouteWork } from '../tasks/work-input.ts';
 import { type Account, type Accounts, canRunAsOthers } from './accounts.ts';
 import type { Output } from './output.ts';
 import { OutputReader } from './output-reader.ts';
+import { sendRequest } from './request.ts';
+import { emptyResult, type RunResult } from './result.ts';
+import { callRoute } from './route-call.ts';
 import { interpreterOf, type PlacedScript, placeScript } from './script.ts';
 
 /** What one run executes. */
@@ -22,23 +26,15 @@ export interface Job {
     /** JSON object of names and values, sealed. */
     readonly env: string | null;
     readonly timeoutSeconds: number | null;
+    readonly request: RequestWork | null;
+    /** JSON object of the headers of the request, sealed. */
+    readonly headers: string | null;
+    readonly route: RouteWork | null;
+    readonly mandate: number | null;
     /** Of all processes of the run together. */
     readonly limits: GroupLimits | null;
     /** Value of {@link markVariable} in this run's processes. */
     readonly mark: string;
-}
-
-/** How a run ended. */
-export interface RunResult {
-    readonly state: 'succeeded' | 'failed' | 'timeout' | 'stopped';
-    readonly exitCode: number | null;
-    /** Name of the signal that ended it. */
-    readonly signal: string | null;
-    readonly reason: string | null;
-    readonly message: string | null;
-    /** Of all processes together; null where the machine does not measure it. */
-    readonly cpuSeconds: number | null;
-    readonly memoryPeakBytes: number | null;
 }
 
 /** Environment variable by which the processes of a run are found after the panel was killed. */
@@ -62,6 +58,9 @@ export interface ExecutionOptions {
 export async function execute(job: Job, options: ExecutionOptions): Promise<RunResult> {
     let script: PlacedScript | null = null;
     try {
+        if (job.request !== null || job.route !== null) {
+            return await call(job, options);
+        }
         const account = await findAccount(job.user, options.accounts);
         options.signal.throwIfAborted();
         if (job.script !== null) {
@@ -82,20 +81,42 @@ export async function execute(job: Job, options: ExecutionOptions): Promise<RunR
     }
 }
 
+/** Runs what is no program. It ends with the time limit as programs do. */
+async function call(job: Job, { ctx, output, signal }: ExecutionOptions): Promise<RunResult> {
+    const { request, route, mandate, timeoutSeconds } = job;
+    const late = new AbortController();
+    const timer =
+        timeoutSeconds === null ? undefined : setTimeout(() => late.abort(), timeoutSeconds * 1000).unref();
+    const run = { ctx, output, signal: AbortSignal.any([signal, late.signal]) };
+    try {
+        const result =
+            request === null
+                ? await callRoute(route as RouteWork, mandate, run)
+                : await sendRequest({ ...request, headers: await openHeaders(ctx, job) }, run);
+        run.signal.throwIfAborted();
+        return result;
+    } catch (error) {
+        if (late.signal.aborted && !signal.aborted) {
+            return { ...emptyResult, state: 'timeout', reason: 'TIMEOUT', message: tooLong(job) };
+        }
+        throw error;
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+async function openHeaders(ctx: Ctx, { headers }: Job): Promise<Record<string, string>> {
+    return headers === null ? {} : (JSON.parse(await ctx.secrets.open(headers)) as Record<string, string>);
+}
+
+function tooLong({ timeoutSeconds }: Job): string {
+    return `It took longer than ${timeoutSeconds ?? 0} s, and was ended with all processes that it had started`;
+}
+
 interface Program {
     readonly file: string;
     readonly args: readonly string[];
 }
-
-/** The result of a run that no program was started for. */
-export const emptyResult = {
-    exitCode: null,
-    signal: null,
-    reason: null,
-    message: null,
-    cpuSeconds: null,
-    memoryPeakBytes: null
-} as const;
 
 async function findAccount(user: string | null, accounts: Accounts): Promise<Account> {
     const account = await accounts.find(user);
@@ -174,6 +195,7 @@ interface Ending {
 
 function resultOf(job: Job, exit: Exit, { stopped, leftover, usage }: Ending): RunResult {
     const common = {
+        status: null,
         exitCode: exit.code,
         signal: exit.signal,
         reason: leftover === null ? null : 'DOES_NOT_END',
@@ -186,9 +208,7 @@ function resultOf(job: Job, exit: Exit, { stopped, leftover, usage }: Ending): R
             ...common,
             state: 'timeout',
             reason: common.reason ?? 'TIMEOUT',
-            message:
-                leftover ??
-                `It took longer than ${job.timeoutSeconds ?? 0} s, and was ended with all processes that it had started`
+            message: leftover ?? tooLong(job)
         };
     }
     if (stopped) {

@@ -4,8 +4,8 @@ import type { EntityManager } from '@portico/sdk/db';
 
 import type { RunRow, TaskRow } from '../entities.ts';
 import { findRuns, findTasks } from '../queries.ts';
-import type { RunResult } from './execution.ts';
 import { notificationOf, recoveredNotification } from './notifications.ts';
+import type { RunResult } from './result.ts';
 
 /** The reasons of a stopped run: a caller asked for it, or the generation ends. */
 export const stopReason = { caller: 'STOPPED', shutdown: 'PLUGIN_STOPPED' } as const;

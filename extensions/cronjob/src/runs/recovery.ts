@@ -3,9 +3,10 @@ import { RunEntity } from '../entities.ts';
 import { endProcessesWith } from '../machine.ts';
 import { findRuns } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
-import { emptyResult, markVariable, type RunResult } from './execution.ts';
+import { markVariable } from './execution.ts';
 import { sendNotifications } from './notifications.ts';
 import { recordOutcome } from './outcome.ts';
+import { emptyResult, type RunResult } from './result.ts';
 import { removeScript } from './script.ts';
 
 const cutOff: RunResult = {

@@ -8,13 +8,14 @@ import { OutputEntity, RunEntity, type RunRow, type TaskRow } from '../entities.
 import { pluginErrors } from '../errors.ts';
 import { findRuns, findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
-import { limitsOf } from '../tasks/draft.ts';
+import { draftOfRow } from '../tasks/draft.ts';
 import type { Accounts } from './accounts.ts';
 import { type Admission, decideAdmission, type Load, type RunRequest } from './admission.ts';
-import { execute, type RunResult } from './execution.ts';
+import { execute } from './execution.ts';
 import { sendNotifications } from './notifications.ts';
 import { recordOutcome, stopReason } from './outcome.ts';
 import { Output } from './output.ts';
+import type { RunResult } from './result.ts';
 import { removeSomeExpiredRuns } from './retention.ts';
 
 /** What the runs need. */
@@ -229,12 +230,15 @@ export class Runs {
 
     async #run(task: TaskRow, run: RunRow, output: Output, signal: AbortSignal): Promise<void> {
         const { ctx, accounts } = this.#options;
+        const draft = draftOfRow(task);
         const job = {
             ...task,
             runId: run.id,
             taskId: task.id,
-            command: task.command === null ? null : (JSON.parse(task.command) as string[]),
-            limits: limitsOf(task),
+            command: draft.command,
+            request: draft.request,
+            route: draft.route,
+            limits: draft.limits,
             mark: run.mark
         };
         const onScriptPath = async (scratch: string): Promise<void> =>

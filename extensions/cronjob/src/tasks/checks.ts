@@ -17,7 +17,7 @@ export async function checkDraft(
     const report = (path: string, message: string): void =>
         void problems.push({ path, message: `${path} ${message}` });
     checkSchedule(draft, now, report);
-    checkProgram(draft, report);
+    checkProgram(draft, before, report);
     checkEnv(draft.env, before?.env ?? {}, report);
     // A task whose account was removed can still be changed or disabled.
     if (draft.user !== null && draft.user !== before?.user) {
@@ -53,15 +53,20 @@ function checkSchedule({ schedule, timezone }: Draft, now: number, report: Repor
     }
 }
 
-function checkProgram({ command, script }: Draft, report: Report): void {
-    if ((command === null) === (script === null)) {
+function checkProgram(draft: Draft, before: Draft | null, report: Report): void {
+    const { command, script, request } = draft;
+    const given = (['command', 'script', 'request', 'route'] as const).filter((kind) => draft[kind] !== null);
+    if (given.length !== 1) {
         report(
-            'command',
-            command === null
-                ? 'is missing, and so is script: one of them is needed'
-                : 'and script exclude each other'
+            given[0] ?? 'command',
+            given.length === 0
+                ? 'is missing, and so are script, request and route: one of them is needed'
+                : `and ${given.slice(1).join(', ')} exclude each other`
         );
         return;
+    }
+    if (request !== null) {
+        checkRequest(request, before?.request?.headers ?? {}, report);
     }
     const [program] = command ?? [];
     if (program !== undefined && !/^(\/|[^/-][^/]*$)/.test(program)) {
@@ -72,6 +77,26 @@ function checkProgram({ command, script }: Draft, report: Report): void {
             interpreterOf(script);
         } catch (error) {
             report('script', `cannot be run: ${error instanceof Error ? error.message : String(error)}`);
+        }
+    }
+}
+
+function checkRequest(
+    { url, headers }: NonNullable<Draft['request']>,
+    kept: Readonly<Record<string, string | null>>,
+    report: Report
+): void {
+    const parsed = URL.parse(url);
+    if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) {
+        report('request.url', 'is an address with http or https');
+    } else if (parsed.username !== '' || parsed.password !== '') {
+        report('request.url', 'holds no login: send a header instead');
+    }
+    for (const [name, value] of Object.entries(headers)) {
+        if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name)) {
+            report(`request.headers.${name}`, 'is no name of a header');
+        } else if (value === null && !Object.hasOwn(kept, name)) {
+            report(`request.headers.${name}`, 'has no value yet that could be kept');
         }
     }
 }

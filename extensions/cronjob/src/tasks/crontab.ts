@@ -124,9 +124,7 @@ function writeTask(task: Draft): string {
     ];
     return [
         ...comments,
-        line !== null && isSimple && enabled
-            ? line
-            : `# ${line ?? `${schedule} ${account} (the script above)`}`,
+        line !== null && isSimple && enabled ? line : `# ${line ?? `${schedule} ${account} (see above)`}`,
         ''
     ].join('\n');
 }
@@ -135,6 +133,8 @@ function leftOut({
     schedule,
     enabled,
     script,
+    request,
+    route,
     env,
     timeoutSeconds,
     retries,
@@ -145,6 +145,8 @@ function leftOut({
         ...(enabled ? [] : ['the task is disabled']),
         ...(schedule.startsWith('@') || schedule.split(/\s+/).length === 5 ? [] : ['cron knows no seconds']),
         ...(script === null ? [] : ['the script, which follows']),
+        ...(request === null ? [] : ['the request, and what is wanted of its answer']),
+        ...(route === null ? [] : [`the call of ${route.id}`]),
         ...(Object.keys(env).length === 0 ? [] : [`variables ${Object.keys(env).join(', ')}`]),
         ...(timeoutSeconds === null ? [] : [`a time limit of ${timeoutSeconds} s`]),
         ...(retries === 0 ? [] : [`${retries} retries`]),

@@ -3,6 +3,10 @@ import type { GroupLimits } from '@portico/sdk';
 
 import type { Missed, NotifyOn, Overlap, TaskRow } from '../entities.ts';
 import type { TaskInput } from './input.ts';
+import { requestOf, type RequestWork, routeOf, type RouteWork } from './work-input.ts';
+
+/** What a task runs. */
+export type Kind = 'command' | 'script' | 'request' | 'route';
 
 /** All that a caller can set of a task. */
 export interface Draft {
@@ -11,6 +15,8 @@ export interface Draft {
     readonly timezone: string;
     readonly command: readonly string[] | null;
     readonly script: string | null;
+    readonly request: RequestWork | null;
+    readonly route: RouteWork | null;
     readonly user: string | null;
     readonly cwd: string | null;
     /** Names and values; null keeps the stored value. */
@@ -40,20 +46,11 @@ export function draftOf(input: TaskInput, before: Draft | null, defaultZone: str
               : // The schema of the field has the type of the draft's field.
                 (given as unknown as Draft[K]);
     };
-    const [command, script] = [pick('command', null), pick('script', null)];
     return {
         name: pick('name', ''),
         schedule: pick('schedule', ''),
         timezone: pick('timezone', defaultZone),
-        // A command replaces a script, and a script a command.
-        command:
-            input.script !== undefined && input.script !== null && input.command === undefined
-                ? null
-                : command,
-        script:
-            input.command !== undefined && input.command !== null && input.script === undefined
-                ? null
-                : script,
+        ...workOf(input, before),
         user: pick('user', null),
         cwd: pick('cwd', null),
         env:
@@ -79,24 +76,61 @@ export function draftOf(input: TaskInput, before: Draft | null, defaultZone: str
     };
 }
 
+type Work = Pick<Draft, 'command' | 'script' | 'request' | 'route'>;
+
+/** What the task runs: that of the change replaces that of before, of whatever kind it is. */
+function workOf({ command, script, request, route }: TaskInput, before: Draft | null): Work {
+    const given: Work = {
+        command: command ?? null,
+        script: script ?? null,
+        request: request === undefined || request === null ? null : requestOf(request),
+        route: route === undefined || route === null ? null : routeOf(route)
+    };
+    if (Object.values(given).some((each) => each !== null)) {
+        return given;
+    }
+    return {
+        command: command === null ? null : (before?.command ?? null),
+        script: script === null ? null : (before?.script ?? null),
+        request: request === null ? null : (before?.request ?? null),
+        route: route === null ? null : (before?.route ?? null)
+    };
+}
+
+/** Which of the four kinds of work a task does. */
+export function kindOf({ command, script, request }: Pick<TaskRow, keyof Work>): Kind {
+    return command !== null ? 'command' : script !== null ? 'script' : request !== null ? 'request' : 'route';
+}
+
 /** The columns of a draft, without its sealed environment. */
 export function rowOf({
     env,
     command,
+    request,
+    route,
     limits,
     channels,
     tags,
     ...draft
-}: Draft): Omit<Draft, 'env' | 'command' | 'limits' | 'channels' | 'tags'> &
-    Pick<TaskRow, 'command' | 'limits' | 'channels' | 'tags' | 'envNames'> {
+}: Draft): Omit<Draft, 'env' | keyof Texts> & Texts {
     return {
         ...draft,
         command: textOrNull(command),
+        request:
+            request === null ? null : JSON.stringify({ ...request, headers: withoutValues(request.headers) }),
+        route: textOrNull(route),
         limits: textOrNull(limits),
         channels: textOrNull(channels),
         tags: JSON.stringify(tags),
         envNames: JSON.stringify(Object.keys(env))
     };
+}
+
+/** Columns that hold JSON. */
+type Texts = Pick<TaskRow, 'command' | 'request' | 'route' | 'limits' | 'channels' | 'tags' | 'envNames'>;
+
+function withoutValues(record: object): Record<string, null> {
+    return Object.fromEntries(Object.keys(record).map((name) => [name, null]));
 }
 
 function textOrNull(value: unknown): string | null {
@@ -155,6 +189,8 @@ export function draftOfRow(task: TaskRow): Draft {
         channels: channelsOf(task),
         tags: tagsOf(task),
         command: task.command === null ? null : (JSON.parse(task.command) as string[]),
+        request: task.request === null ? null : (JSON.parse(task.request) as RequestWork),
+        route: task.route === null ? null : (JSON.parse(task.route) as RouteWork),
         env: Object.fromEntries((JSON.parse(task.envNames) as string[]).map((each) => [each, null]))
     };
 }

@@ -2,6 +2,7 @@
 import { raw } from '@portico/sdk/db';
 
 import type { RunState } from '../entities.ts';
+import type { Kind } from './draft.ts';
 
 /** What a list asks for; what is absent matches all. */
 export interface TaskFilter {
@@ -9,7 +10,7 @@ export interface TaskFilter {
     readonly q?: string | undefined;
     readonly enabled?: boolean | undefined;
     readonly tag?: string | undefined;
-    readonly kind?: 'command' | 'script' | undefined;
+    readonly kind?: Kind | undefined;
     /** Of the newest run that began. */
     readonly state?: RunState | undefined;
 }
@@ -18,7 +19,7 @@ export interface TaskFilter {
 export function conditionOf({ q, enabled, tag, kind, state }: TaskFilter): object {
     return {
         ...(enabled === undefined ? {} : { enabled }),
-        ...(kind === undefined ? {} : { command: kind === 'command' ? { $ne: null } : null }),
+        ...(kind === undefined ? {} : { [kind]: { $ne: null } }),
         // `instr` takes % and _ literally, unlike `like`.
         ...(q === undefined ? {} : { [raw('instr(lower(name), lower(?))', [q])]: { $gt: 0 } }),
         ...(tag === undefined

@@ -2,11 +2,7 @@
 import { type GroupLimits, joi } from '@portico/sdk';
 
 import type { Missed, NotifyOn, Overlap } from '../entities.ts';
-
-/** Stands for a stored value that is never shown. */
-export interface Mask {
-    readonly set: true;
-}
+import { type Mask, requestField, type RequestInput, routeField, type RouteWork } from './work-input.ts';
 
 /** A change of a task: an absent field keeps its value, null sets the default. */
 export interface TaskInput {
@@ -15,6 +11,8 @@ export interface TaskInput {
     readonly timezone?: string | null;
     readonly command?: readonly string[] | null;
     readonly script?: string | null;
+    readonly request?: RequestInput | null;
+    readonly route?: (Partial<RouteWork> & { readonly id: string }) | null;
     readonly user?: string | null;
     readonly cwd?: string | null;
     readonly env?: Readonly<Record<string, string | Mask>> | null;
@@ -120,6 +118,8 @@ const fields = {
         .description('Begins with `#!` and an interpreter, or is for /bin/sh')
         .label('Script')
         .meta({ media: 'text/x-shellscript' }),
+    request: requestField,
+    route: routeField,
     user: joi
         .string()
         .max(64)
@@ -216,6 +216,7 @@ const ignored = joi.readOnly(joi.any());
 const readOnly = {
     id: ignored,
     kind: ignored,
+    authorized: ignored,
     createdAt: ignored,
     updatedAt: ignored,
     nextRunAt: ignored,

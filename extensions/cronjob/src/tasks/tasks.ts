@@ -1,5 +1,5 @@
 /** Creates, changes and removes tasks. Each change is guarded by the version and planned in the same write. */
-import { errors, isFailure, type Mutex } from '@portico/sdk';
+import { type Actor, errors, isFailure, type Mutex } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
@@ -30,6 +30,9 @@ export interface TaskWithRun {
     readonly task: TaskRow;
     readonly lastRun: RunRow | null;
 }
+
+/** What is sealed of a task. */
+type Sealed = Pick<TaskRow, 'env' | 'headers'>;
 
 /** All tasks of the plugin. */
 export class Tasks {
@@ -65,7 +68,7 @@ export class Tasks {
     /** Creates a task and plans it. @throws VALIDATION_FAILED 40001, TOOL_MISSING 50302 for limits that the machine cannot keep */
     async create(input: TaskInput): Promise<TaskWithRun> {
         const draft = await this.check(input);
-        return { task: await this.#insert(draft, await this.#seal(draft, {})), lastRun: null };
+        return { task: await this.#insert(draft, await this.#sealed(draft, null)), lastRun: null };
     }
 
     /** What `create` would make of this; nothing is stored. @throws VALIDATION_FAILED 40001, TOOL_MISSING 50302 */
@@ -84,11 +87,10 @@ export class Tasks {
             name: name ?? `${task.name.slice(0, 90)} (copy)`,
             enabled: false
         };
-        return { task: await this.#insert(draft, task.env), lastRun: null };
+        return { task: await this.#insert(draft, task), lastRun: null };
     }
 
-    /** @param env - sealed */
-    async #insert(draft: Draft, env: string | null): Promise<TaskRow> {
+    async #insert(draft: Draft, { env, headers }: Sealed): Promise<TaskRow> {
         const { ctx, machine, mutex, scheduler } = this.#options;
         const boot = await machine.boot();
         const task = await mutex.run(() =>
@@ -97,6 +99,8 @@ export class Tasks {
                 const row = {
                     ...rowOf(draft),
                     env,
+                    headers,
+                    mandate: null,
                     version: 1,
                     createdAt: now,
                     updatedAt: now,
@@ -129,16 +133,12 @@ export class Tasks {
         const draft = draftOf(input, former, this.#defaultZone());
         await checkDraft(draft, former, this.#options.accounts, this.#options.machine.now());
         await this.#tryLimits(draft, former);
-        const env =
-            input.env === undefined
-                ? before.task.env
-                : await this.#seal(draft, await this.#open(before.task));
-        await this.#replace(before.task, draft, env);
+        await this.#replace(before.task, draft, await this.#sealed(draft, before.task));
         return { before, after: await this.get(id) };
     }
 
     /** `before` is the version that the draft was made from. @throws VERSION_STALE 41200 */
-    async #replace(before: TaskRow, draft: Draft, env: string | null): Promise<void> {
+    async #replace(before: TaskRow, draft: Draft, { env, headers }: Sealed): Promise<void> {
         const { ctx, machine, mutex, scheduler, runs } = this.#options;
         const { id } = before;
         const boot = await machine.boot();
@@ -150,7 +150,14 @@ export class Tasks {
                     throw errors.stale(task.version);
                 }
                 const now = machine.now();
-                Object.assign(task, rowOf(draft), { env, version: task.version + 1, updatedAt: now });
+                const row = rowOf(draft);
+                // A person authorized that very route, with that very body.
+                const mandate = row.route === before.route ? task.mandate : null;
+                Object.assign(task, row, {
+                    ...{ env, headers, mandate },
+                    version: task.version + 1,
+                    updatedAt: now
+                });
                 this.#planChange(task, before, now, boot);
                 if (!task.enabled) {
                     task.retryAt = null;
@@ -158,7 +165,47 @@ export class Tasks {
                 }
             })
         );
+        if (before.mandate !== null && rowOf(draft).route !== before.route) {
+            await ctx.mandates.end(before.mandate);
+        }
         scheduler.checkSoon();
+    }
+
+    /**
+     * Lets a task call its route in the name of the person who asks. @throws NOT_FOUND 40400, CONFLICT 40900 for a task of another kind, FORBIDDEN 40300,
+     * STEP_UP_REQUIRED 40301
+     */
+    async authorize(id: number, actor: Actor): Promise<TaskWithRun> {
+        const { ctx, mutex } = this.#options;
+        const { task } = await this.get(id);
+        const { route, name } = draftOfRow(task);
+        if (route === null) {
+            throw errors.invalid([
+                { path: 'route', message: 'Only a task that calls a route is authorized' }
+            ]);
+        }
+        const mandate = await ctx.mandates.give(actor, {
+            title: `The task ${name}`.slice(0, 100),
+            routes: [route.id]
+        });
+        const isKept = await mutex.run(() =>
+            ctx.db.write(async (em) => {
+                const now = await findTask(em, id);
+                const isSame = now.route === task.route;
+                if (isSame) {
+                    Object.assign(now, { mandate: mandate.id, version: now.version + 1 });
+                }
+                return isSame;
+            })
+        );
+        const ended = isKept ? task.mandate : mandate.id;
+        if (ended !== null) {
+            await ctx.mandates.end(ended);
+        }
+        if (!isKept) {
+            throw errors.stale(task.version);
+        }
+        return this.get(id);
     }
 
     /** Removes a task with the history of its runs, and ends the active ones. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
@@ -174,6 +221,9 @@ export class Tasks {
             })
         );
         await runs.stopAll(id);
+        if (seen.task.mandate !== null) {
+            await ctx.mandates.end(seen.task.mandate);
+        }
         scheduler.checkSoon();
         return seen;
     }
@@ -181,7 +231,7 @@ export class Tasks {
     /** All tasks as bodies of POST `/tasks`, with the values of their environments in plain text. */
     async exportAll(): Promise<readonly TaskInput[]> {
         const rows = await this.#options.ctx.db.read((em) => findTasks(em, {}));
-        return Promise.all(rows.map(async (task) => ({ ...draftOfRow(task), env: await this.#open(task) })));
+        return Promise.all(rows.map((task) => this.#exported(task)));
     }
 
     /**
@@ -205,9 +255,9 @@ export class Tasks {
             if (typeof problem === 'string') {
                 problems.push(`${draft.name}: ${problem}`);
             } else if (same === undefined) {
-                await this.#insert(draft, await this.#seal(draft, {}));
+                await this.#insert(draft, await this.#sealed(draft, null));
             } else {
-                await this.#replace(same, draft, await this.#seal(draft, {}));
+                await this.#replace(same, draft, await this.#sealed(draft, null));
             }
         }
         for (const { id } of mode === 'replace' ? rows.filter((row) => !kept.has(row)) : []) {
@@ -247,19 +297,41 @@ export class Tasks {
         return this.#options.ctx.settings.timezone ?? machineZone();
     }
 
-    async #open({ env }: TaskRow): Promise<Readonly<Record<string, string>>> {
-        return env === null
-            ? {}
-            : (JSON.parse(await this.#options.ctx.secrets.open(env)) as Record<string, string>);
+    async #exported(task: TaskRow): Promise<TaskInput> {
+        const { request, ...draft } = draftOfRow(task);
+        const headers = await this.#open(task.headers);
+        return {
+            ...draft,
+            env: await this.#open(task.env),
+            request: request === null ? null : { ...request, headers }
+        };
     }
 
-    async #seal({ env }: Draft, kept: Readonly<Record<string, string>>): Promise<string | null> {
-        const values = Object.fromEntries(
-            Object.entries(env).map(([name, value]) => [name, value ?? kept[name] ?? ''])
-        );
-        return Object.keys(values).length === 0
-            ? null
-            : this.#options.ctx.secrets.seal(JSON.stringify(values));
+    /** What is sealed of a task: the values of a draft, or those of the row before where the draft keeps them. */
+    async #sealed({ env, request }: Draft, before: TaskRow | null): Promise<Sealed> {
+        return {
+            env: await this.#seal(env, before?.env ?? null),
+            headers: await this.#seal(request?.headers ?? {}, before?.headers ?? null)
+        };
+    }
+
+    async #open(sealed: string | null): Promise<Readonly<Record<string, string>>> {
+        return sealed === null
+            ? {}
+            : (JSON.parse(await this.#options.ctx.secrets.open(sealed)) as Record<string, string>);
+    }
+
+    async #seal(
+        given: Readonly<Record<string, string | null>>,
+        before: string | null
+    ): Promise<string | null> {
+        const names = Object.keys(given);
+        if (names.length === 0) {
+            return null;
+        }
+        const kept = Object.values(given).includes(null) ? await this.#open(before) : {};
+        const values = Object.fromEntries(names.map((name) => [name, given[name] ?? kept[name] ?? '']));
+        return this.#options.ctx.secrets.seal(JSON.stringify(values));
     }
 }
 
