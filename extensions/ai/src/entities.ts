@@ -99,8 +99,6 @@ export const UsageEntity = defineEntity({
         cost: p.float()
     }
 });
-/** A row of `usage`. */
-export type UsageRow = Row<InferEntity<typeof UsageEntity>>;
 
 /** What an admin said of one tool. */
 export const SwitchEntity = defineEntity({
