@@ -13,6 +13,7 @@ import { Registries } from './images/registries.ts';
 import { ImageUpdates } from './images/updates.ts';
 import { Exceptions } from './policy/exceptions.ts';
 import { Policy } from './policy/policy.ts';
+import { Prune } from './prune/prune.ts';
 import type { Ctx } from './settings.ts';
 import { AutoUpdates } from './stacks/auto-updates.ts';
 import { StackChanges } from './stacks/changes.ts';
@@ -28,6 +29,7 @@ import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
 import { StatsFeed } from './streams/stats.ts';
 import { VolumeArchives } from './volumes/archives.ts';
+import { VolumeContents } from './volumes/contents.ts';
 import { Snapshots } from './volumes/snapshots.ts';
 
 /** What the routes ask. */
@@ -50,7 +52,10 @@ export interface Services {
     readonly builds: Builds;
     readonly imageArchives: ImageArchives;
     readonly sessions: Sessions;
+    readonly storage: Storage;
+    readonly prune: Prune;
     readonly archives: VolumeArchives;
+    readonly contents: VolumeContents;
     readonly snapshots: Snapshots;
     readonly logs: Logs;
     readonly stats: StatsFeed;
@@ -96,7 +101,10 @@ export function createServices(ctx: Ctx): Services {
         builds: new Builds(ctx, { engine, registries, storage }),
         imageArchives: new ImageArchives(ctx, { engine, storage }),
         sessions: new Sessions(ctx, engine, inventory),
+        storage,
+        prune: new Prune(ctx, { engine, inventory, making, store }),
         archives,
+        contents: new VolumeContents(ctx, archives),
         snapshots: new Snapshots(ctx, { inventory, making, archives, storage }),
         logs: new Logs(engine, inventory),
         stats: new StatsFeed(engine, inventory),

@@ -219,10 +219,7 @@ export class Containers {
     }> {
         const { inventory, images } = this.#options;
         const { container, spec: before } = await inventory.known(id);
-        this.mustBeFree(container);
-        if (serviceOf(container) !== null) {
-            throw errors.inUse(`the stack ${container.Config.Labels?.[labelOf.project]}: change it there`);
-        }
+        this.mustBeSingle(container);
         const lacking = before.foreign;
         if (lacking.length > 0) {
             throw fail.ENGINE_LACKS({
@@ -248,6 +245,14 @@ export class Containers {
         const owner = labels?.[labelOf.owner];
         if (owner !== undefined) {
             throw fail.STACK_OWNED({ owner });
+        }
+    }
+
+    /** @throws STACK_OWNED 40950; IN_USE 40901 for a container of a stack, which is changed by its compose file */
+    mustBeSingle(container: InspectedContainer): void {
+        this.mustBeFree(container);
+        if (serviceOf(container) !== null) {
+            throw errors.inUse(`the stack ${container.Config.Labels?.[labelOf.project]}: change it there`);
         }
     }
 

@@ -6,7 +6,7 @@ import type { Inventory } from '../engine/inventory.ts';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { createBody } from '../spec/create-body.ts';
-import type { Spec, SpecFile } from '../spec/spec.ts';
+import { isReservedLabel, type Spec, type SpecFile } from '../spec/spec.ts';
 import { tarOf } from '../spec/tar.ts';
 import { healthOf } from './view.ts';
 
@@ -44,7 +44,9 @@ export class Making {
     async create(spec: Spec, imageId?: string): Promise<string> {
         const engine = await this.#engine.info();
         await this.#makeFolders(spec);
-        const body = createBody(spec, { engine, logBytes: this.#ctx.settings.logBytes, imageId });
+        const labels = { ...(await this.#foreignLabels(imageId ?? spec.image)), ...spec.labels };
+        const { logBytes } = this.#ctx.settings;
+        const body = createBody({ ...spec, labels }, { engine, logBytes, imageId });
         const { Id: id } = await this.#engine.call<{ Id: string }>('POST', '/containers/create', {
             query: { name: spec.name },
             body,
@@ -62,6 +64,13 @@ export class Making {
             await this.remove(id).catch(() => undefined);
             throw error;
         }
+    }
+
+    /** An image may have labels that say what belongs to which stack or plugin. No container gets those of its image: they are empty, which counts as none. */
+    async #foreignLabels(image: string): Promise<Readonly<Record<string, string>>> {
+        const found = await this.#inventory.image(image);
+        const reserved = Object.keys(found?.Config?.Labels ?? {}).filter(isReservedLabel);
+        return Object.fromEntries(reserved.map((name) => [name, '']));
     }
 
     async start(id: string): Promise<void> {

@@ -2,12 +2,13 @@
 import { errors } from '@portico/sdk';
 
 import { specOf } from '../spec/from-inspect.ts';
-import { labelOf, type Spec } from '../spec/spec.ts';
+import { isReservedLabel, labelOf, type Spec } from '../spec/spec.ts';
 import type {
     EngineNetwork,
     EngineVolume,
     InspectedContainer,
     InspectedImage,
+    Labels,
     ListedContainer
 } from './documents.ts';
 import type { Engine } from './engine.ts';
@@ -32,7 +33,9 @@ export class Inventory {
     /** All containers, or those of one stack. */
     async list(stack?: string): Promise<readonly ListedContainer[]> {
         const listed = await this.#list(stack === undefined ? null : `${labelOf.project}=${stack}`);
-        return listed.filter(({ Labels: labels }) => labels?.[labelOf.helper] === undefined);
+        return listed
+            .map((each) => ({ ...each, Labels: given(each.Labels) }))
+            .filter(({ Labels: labels }) => labels[labelOf.helper] === undefined);
     }
 
     /** Containers that were made to reach volumes. */
@@ -58,8 +61,13 @@ export class Inventory {
         return found;
     }
 
-    findContainer(id: string): Promise<InspectedContainer | null> {
-        return this.#engine.find(`/containers/${encodeURIComponent(id)}/json`);
+    async findContainer(id: string): Promise<InspectedContainer | null> {
+        const found = await this.#engine.find<InspectedContainer>(
+            `/containers/${encodeURIComponent(id)}/json`
+        );
+        return found === null
+            ? null
+            : { ...found, Config: { ...found.Config, Labels: given(found.Config.Labels ?? null) } };
     }
 
     /** A container with its spec. @throws NOT_FOUND 40400 */
@@ -99,4 +107,11 @@ export class Inventory {
         const networks = await this.#engine.call<readonly EngineNetwork[]>('GET', '/networks');
         return new Map(networks.map((network) => [network.Name, network]));
     }
+}
+
+/** Labels without those that are reserved and empty: they only hide what an image says. */
+function given(labels: Labels | null): Labels {
+    return Object.fromEntries(
+        Object.entries(labels ?? {}).filter(([name, value]) => value !== '' || !isReservedLabel(name))
+    );
 }

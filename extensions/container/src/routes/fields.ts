@@ -1,5 +1,7 @@
 /** Parameters that routes share, and pages of lists. */
-import { joi, type PageQuery, pages, type Reply, reply } from '@portico/sdk';
+import { errors, joi, type PageQuery, pages, type Reply, reply } from '@portico/sdk';
+
+import { isReservedLabel } from '../spec/spec.ts';
 
 /** Path parameters of a container. */
 export const containerParams = joi.object({
@@ -31,13 +33,45 @@ export const imageParams = joi.object({
         .label('Image')
         .meta({ ui: { ref: 'container.images' } })
 });
+/** Path parameters of a volume. */
+export const volumeParams = joi.object({
+    name: joi
+        .string()
+        .max(255)
+        .required()
+        .label('Volume')
+        .meta({ ui: { ref: 'container.volumes' } })
+});
+
 /** A name for a container. */
 export const containerName = joi
     .string()
     .pattern(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$/, 'letters, digits, _ . and -')
     .label('Name');
+/** A name for a network or a volume. */
+export const resourceName = joi
+    .string()
+    .pattern(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$/, 'letters, digits, _ . and -')
+    .required()
+    .label('Name');
 /** Labels by name. */
 export const labelMap = joi.record(joi.string().allow('').max(10_000));
+
+/** Labels of something new. */
+export const labels = labelMap
+    .default({})
+    .label('Labels')
+    .meta({ ui: { advanced: true } });
+
+/** @throws VALIDATION_FAILED 40001 for a label that says what belongs to which stack */
+export function checkLabels(given: Readonly<Record<string, string>>): void {
+    const reserved = Object.keys(given).find(isReservedLabel);
+    if (reserved !== undefined) {
+        throw errors.invalid([
+            { path: `labels.${reserved}`, message: 'This label is set by the panel alone' }
+        ]);
+    }
+}
 
 /** Query parameters of a list. */
 export const paging = {

@@ -146,6 +146,17 @@ export class StackStore {
         });
     }
 
+    /** Ids of the images of all revisions that are kept. */
+    async imageIds(): Promise<ReadonlySet<string>> {
+        const rows = (await this.#ctx.db.read((em) =>
+            em.find(RevisionEntity, {}, { fields: ['images'] })
+        )) as readonly object[] as readonly Pick<RevisionRow, 'images'>[];
+        const all = rows.flatMap(({ images }) =>
+            Object.values(JSON.parse(images) as Readonly<Record<string, ServiceImage>>)
+        );
+        return new Set(all.flatMap(({ imageId }) => (imageId === null ? [] : [imageId])));
+    }
+
     /** Newest first. */
     async revisions(name: string): Promise<readonly Omit<Revision, 'compose' | 'env'>[]> {
         const rows = (await this.#ctx.db.read((em) =>

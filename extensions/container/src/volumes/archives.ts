@@ -13,7 +13,7 @@ import { emptySpec, labelOf } from '../spec/spec.ts';
 import { tarOf } from '../spec/tar.ts';
 
 /** An image with nothing in it: containers of it are made to reach a volume, and are never started. */
-const emptyImage = 'portico-empty:1';
+export const emptyImage = 'portico-empty:1';
 const folder = '/volume';
 
 /** Reads and writes whole volumes. */

@@ -1,0 +1,220 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { tarOf } from '../../../extensions/container/src/spec/tar.ts';
+import { itUnless } from '../../support/skip.ts';
+import { image, noEngine } from './engines.ts';
+import { ContainerRig } from './rig.ts';
+import { archiveOf, fileIn } from './support.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+const real = itUnless(noEngine, it);
+const limitMs = 90_000;
+
+let rig: ContainerRig;
+const tar = { headers: { 'content-type': 'application/x-tar' } };
+const sleeper = (name: string, more: object = {}): object => ({
+    name,
+    image,
+    command: ['sleep', '1000'],
+    stopSeconds: 0,
+    ...more
+});
+const sh = (name: string, script: string) =>
+    rig.post(`/containers/${name}/exec`, { command: ['sh', '-c', script] });
+const bytesOf = async (path: string): Promise<Uint8Array> => {
+    const response = await rig.host.as('admin').fetch('GET', path);
+    return new Uint8Array(await response.arrayBuffer());
+};
+
+/** What the plugin's tap gave. */
+function resultOf(outcome: object | undefined): unknown {
+    expect(outcome).to.include({ ok: true });
+    return (outcome as { result: unknown }).result;
+}
+
+describe('Data of a real engine', { timeout: limitMs }, () => {
+    before({ timeout: limitMs }, async () => {
+        if (noEngine === undefined) {
+            rig = await ContainerRig.start();
+        }
+    });
+
+    after({ timeout: limitMs }, async () => {
+        await rig?.close();
+    });
+
+    real(
+        'gives files and archives of volumes and containers, and takes archives in while unused',
+        async () => {
+            const mounts = [{ type: 'volume', source: 'files', target: '/data' }];
+            await rig.make('/containers', sleeper('one', { mounts }));
+            await sh(
+                'one',
+                'mkdir /data/sub; echo hello >/data/sub/a; chmod 640 /data/sub/a; ln -s /etc/passwd /data/trap'
+            );
+            const { data: files } = await rig.get('/volumes/files/files?path=/sub');
+            expect(files).to.equal([
+                { name: 'a', type: 'file', size: 6, mode: '0640', modifiedAt: files[0].modifiedAt }
+            ]);
+            expect(Buffer.from(await bytesOf('/volumes/files/content?path=sub/a')).toString()).to.equal(
+                'hello\n'
+            );
+            for (const path of ['trap', 'sub', '../../etc/passwd', 'sub/../../x', 'absent']) {
+                const query = encodeURIComponent(path);
+                expect((await rig.get(`/volumes/files/content?path=${query}`)).code).to.equal(40400);
+            }
+            expect((await rig.ask('GET', '/volumes/files/files', undefined, 'operator')).status).to.equal(
+                403
+            );
+            const archive = await bytesOf('/volumes/files/archive');
+            expect(fileIn(archive, './sub/a')).to.equal('hello\n');
+            expect(fileIn(await bytesOf('/containers/one/archive?path=/data/sub/a'), 'a')).to.equal(
+                'hello\n'
+            );
+            const admin = rig.host.as('admin');
+            expect((await admin.put('/volumes/files/archive', archive, tar)).code).to.equal(40901);
+            await rig.ask('DELETE', '/containers/one?force=true');
+            const other = archiveOf({ 'b/c': 'other\n' });
+            expect((await admin.put('/volumes/files/archive', other, tar)).status).to.equal(200);
+            expect(
+                (await rig.get('/volumes/files/files')).data.map(({ name }: { name: string }) => name)
+            ).to.equal(['b']);
+            expect((await admin.put('/volumes/files/archive', 'no archive at all', tar)).code).to.equal(
+                42254
+            );
+            const climbs = tarOf([{ path: '../escape', content: 'x', mode: 0o644, uid: 0, gid: 0 }]);
+            expect((await admin.put('/volumes/files/archive', climbs, tar)).code).to.equal(42254);
+            expect(readdirSync(join(rig.engine.root, 'data', 'volumes', 'files'))).to.equal(['_data']);
+            await rig.engine.ask('POST', '/volumes/create', {
+                Name: 'outside',
+                DriverOpts: { type: 'none', o: 'bind', device: '/etc' }
+            });
+            expect((await rig.get('/volumes/outside/files')).code).to.equal(50150);
+            expect((await rig.get('/volumes/outside/archive')).code).to.equal(50150);
+            expect(await rig.engine.names()).to.equal([]);
+        }
+    );
+
+    real('connects single containers to networks under the policy', async () => {
+        await rig.make('/containers', sleeper('net'));
+        await rig.post('/networks', { name: 'between' });
+        expect(
+            (await rig.post('/networks/between/connect', { container: 'net', aliases: ['db'] })).status
+        ).to.equal(200);
+        const names = async () =>
+            (await rig.get('/containers/net')).data.networks.map(({ name }: { name: string }) => name).sort();
+        expect(await names()).to.equal(['between', 'bridge']);
+        expect((await rig.post('/networks/between/disconnect', { container: 'net' })).status).to.equal(200);
+        expect(await names()).to.equal(['bridge']);
+        const refused = await rig.post('/networks/host/connect', { container: 'net' });
+        expect([refused.code, refused.data.findings[0].rule]).to.equal([42253, 'network-host']);
+        await rig.make('/stacks', {
+            name: 'apart',
+            compose: `services: { web: { image: ${image}, command: [sleep, "1000"], stop_grace_period: 0s } }`
+        });
+        expect((await rig.post('/networks/between/connect', { container: 'apart-web-1' })).code).to.equal(
+            40901
+        );
+        await rig.ask('DELETE', '/containers/net?force=true');
+    });
+
+    real(
+        'removes what is used for nothing, as the dry run said, and nothing of stacks and plugins',
+        async () => {
+            await rig.make('/containers', { ...sleeper('ended'), command: ['true'], restart: 'no' });
+            await rig.make('/stacks/apart/stop');
+            await rig.engine.importImage('unused/app:1', 'unused');
+            await rig.post('/volumes', { name: 'spare' });
+            await rig.engine.ask('POST', '/volumes/create', {
+                Name: 'of-stack',
+                Labels: { 'com.docker.compose.project': 'apart' }
+            });
+            const what = ['containers', 'images', 'networks', 'volumes'];
+            const dry = await rig.post('/prune', { what, all: true, dryRun: true });
+            const names = (items: { name: string }[]) => items.map(({ name }) => name).sort();
+            expect(dry.status).to.equal(200);
+            expect(names(dry.data.items)).to.include(['ended', 'unused/app:1', 'spare', 'between', 'files']);
+            expect(names(dry.data.items)).to.not.include(['apart-web-1', 'of-stack', 'apart_default', image]);
+            expect((await rig.post('/prune', { what: ['volumes'], dryRun: true })).data.items).to.equal([]);
+            const young = await rig.post('/prune', { what, all: true, olderThanHours: 1, dryRun: true });
+            expect(names(young.data.items)).to.not.include('spare');
+            const { data: usage } = await rig.get('/usage');
+            expect(usage.images.reclaimableBytes > 0).to.be.true();
+            const done = await rig.make('/prune', { what, all: true });
+            expect(names(done.items)).to.equal(names(dry.data.items));
+            expect((await rig.make('/stacks/apart/start')).state).to.equal('running');
+            expect((await rig.post('/prune', { what, all: true, dryRun: true })).data.items).to.equal([]);
+        }
+    );
+
+    real('takes no word of an image for what belongs to whom', async () => {
+        await rig.engine.importImage('liar/app:1', 'liar', {
+            LABEL: 'io.portico.owner=shop com.docker.compose.project=apart io.portico.helper=1 mine=kept'
+        });
+        await rig.make('/containers', { ...sleeper('liar'), image: 'liar/app:1' });
+        const { data } = await rig.get('/containers/liar');
+        expect([data.owner, data.stack]).to.equal([null, null]);
+        const { data: rows } = await rig.get('/containers?stack=apart');
+        expect(rows.map(({ name }: { name: string }) => name)).to.equal(['apart-web-1']);
+        await rig.make('/stacks/apart/down');
+        expect((await rig.get('/containers/liar')).data.state).to.equal('running');
+        expect((await rig.ask('DELETE', '/containers/liar?force=true')).status).to.equal(200);
+    });
+
+    real('gives volumes to backups and takes them back, and stacks to exports', async () => {
+        const compose = `services: { db: { image: ${image}, command: [sleep, "1000"], stop_grace_period: 0s, volumes: ["data:/data"] } }\nvolumes: { data: {} }`;
+        await rig.make('/stacks', { name: 'kept', compose, env: 'SECRET=sealed' });
+        await sh('kept-db-1', 'echo before >/data/a');
+        const folder = mkdtempSync(join(tmpdir(), 'pcbk-'));
+        mkdirSync(join(folder, 'lent'));
+        const lent = join(folder, 'lent');
+        const [list] = await rig.host.hooks.run('backup.list', {});
+        expect(JSON.stringify(list)).to.contain('volume:kept_data');
+        const [collected] = await rig.host.hooks.run('backup.collect', {
+            folder: lent,
+            only: ['volume:kept_data']
+        });
+        const items = resultOf(collected) as readonly { name: string; path: string; title: string }[];
+        expect(items.map(({ name }) => name)).to.equal(['volume:kept_data']);
+        await sh('kept-db-1', 'echo after >/data/a; touch /data/b');
+        const restore = async () => {
+            const [outcome] = await rig.host.hooks.run('backup.restore', {
+                folder: lent,
+                version: '1.0.0',
+                items
+            });
+            return resultOf(outcome);
+        };
+        expect(await restore()).to.equal([{ item: 'volume:kept_data', ok: true }]);
+        expect((await sh('kept-db-1', 'cat /data/a; ls /data')).data.stdout).to.equal('before\na\n');
+        await rig.make('/stacks/kept?volumes=true', {}, 'DELETE');
+        expect(await restore()).to.equal([{ item: 'volume:kept_data', ok: true }]);
+        await rig.make('/stacks', { name: 'kept', compose, env: 'SECRET=sealed' });
+        expect((await sh('kept-db-1', 'cat /data/a')).data.stdout).to.equal('before\n');
+        rmSync(folder, { recursive: true });
+
+        await rig.post('/registries', { server: 'registry.example', username: 'u', password: 'p4ss' });
+        const [exported] = await rig.host.hooks.run('export.collect', { maxBytes: 1_000_000 });
+        const parts = resultOf(exported) as readonly { name: string; data: unknown }[];
+        await rig.make('/stacks/kept', {}, 'DELETE');
+        const load = async () => {
+            const [outcome] = await rig.host.hooks.run('import.restore', {
+                version: '1.0.0',
+                mode: 'merge',
+                items: parts
+            });
+            return resultOf(outcome);
+        };
+        expect(await load()).to.equal([{ item: 'containers', ok: true }]);
+        expect(await load()).to.equal([{ item: 'containers', ok: true }]);
+        expect((await rig.get('/stacks/kept')).data).to.include({ state: 'absent', managed: true });
+        expect((await rig.make('/stacks/kept/up')).state).to.equal('running');
+        expect((await rig.get('/stacks/kept/source')).data.env).to.equal('SECRET=sealed');
+    });
+});
