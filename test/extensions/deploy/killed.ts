@@ -116,6 +116,12 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
         expect(existsSync(join(folder, 'releases/3'))).to.be.false();
         expect((await rig.page('app.test')).text).to.equal('one');
 
+        // An orderly end changes nothing, and begins the count of bad starts anew.
+        await panel.end('SIGTERM');
+        expect((await rig.page('app.test')).text).to.equal('one');
+        await panel.start();
+        await login();
+
         // While the old release is drained: the switch was made, so it stays.
         await rig.put(`/projects/${id}`, { health: { successes: 1 }, run: { drainSeconds: 60 } });
         const draining = await rig.begin(id);
