@@ -12,6 +12,7 @@ import { registerHookRoutes } from './routes/hooks.ts';
 import { registerLogRoutes } from './routes/logs.ts';
 import { registerProcessRoutes } from './routes/processes.ts';
 import { registerProjectRoutes } from './routes/projects.ts';
+import { registerToolRoutes } from './routes/tools.ts';
 import { registerVariableRoutes } from './routes/variables.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
@@ -32,6 +33,7 @@ export function defineDeploy(machine: Machine): PluginDefinition {
             registerConnectionRoutes(ctx, services);
             registerHookRoutes(ctx, services);
             registerArtifactRoutes(ctx, services);
+            registerToolRoutes(ctx, services);
             registerHealthChecks(ctx, services);
             ctx.onStart(async () => {
                 await recoverDeployments({ ctx, ...services });

@@ -1,10 +1,14 @@
 import { createHmac, createPublicKey, randomUUID, verify } from 'node:crypto';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { ended } from '../../support/plugins/panel.ts';
+import { openSshd } from '../../support/servers/sshd.ts';
 import { itUnless } from '../../support/skip.ts';
-import { base, type Deployment, DeployRig, withoutSandbox } from './rig.ts';
+import { base, type Deployment, DeployRig, server, withoutSandbox } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -290,6 +294,66 @@ describe('Variables and connections', { timeout: limitMs }, () => {
         });
         expect((await rig.deploy(redirected)).reason).to.equal('FETCH_FAILED');
     });
+
+    real(
+        'open a repository over ssh by a key that was made, and trust no other host key from then on',
+        async () => {
+            const folder = join(rig.top, 'ssh');
+            mkdirSync(folder);
+            const sshd = await openSshd(folder);
+            try {
+                const commit = rig.git.create('keyed', {
+                    'package.json': '{"scripts":{"start":"node x.js"}}',
+                    'x.js': server('keyed')
+                });
+                const url = `ssh://root@127.0.0.1:${sshd.port}${rig.git.top}/keyed.git`;
+                const host = `127.0.0.1:${sshd.port}`;
+                const { data: made } = await rig.post('/connections', { name: 'ssh', kind: 'key', host });
+                expect([made.publicKey, made.hostKey]).to.equal([made.publicKey, null]);
+                expect(made.publicKey).to.match(/^ssh-ed25519 /);
+                const id = await rig.project({
+                    name: 'keyed',
+                    source: { url, connection: made.id },
+                    health: { successes: 1 }
+                });
+                expect((await rig.deploy(id)).reason).to.equal('FETCH_FAILED');
+                appendFileSync(join(folder, 'authorized'), `\n${made.publicKey}\n`);
+                expect(await rig.serve(id)).to.include({ commit });
+                expect((await rig.get(`/connections/${made.id}`)).data.hostKey).to.contain(sshd.hostKey);
+                const known = join(rig.folder, `connections/${made.id}/known_hosts`);
+                const [, ...key] = readFileSync(join(folder, 'client.pub'), 'utf8').trim().split(' ');
+                writeFileSync(known, `127.0.0.1 ssh-ed25519 ${key[0]}\n`);
+                rig.git.commit('keyed', { other: 'x' });
+                const mistrusted = await rig.deploy(id);
+                expect(mistrusted.reason).to.equal('FETCH_FAILED');
+                expect(await rig.log(mistrusted.id)).to.contain('Host key for 127.0.0.1 has changed');
+                await rig.put(`/connections/${made.id}`, { hostKey: null });
+                await rig.serve(id);
+                expect(
+                    readdirSync('/run').filter((name) => name.startsWith(`portico-files-${process.pid}-`))
+                ).to.equal([]);
+
+                const ran = await rig.post(`/projects/${id}/exec`, {
+                    command: ['sh', '-c', 'cat x.js | head -1; touch x; echo $DEPLOY_PROJECT; exit 3']
+                });
+                expect(ran.data).to.include({ exitCode: 3, truncated: false });
+                expect(ran.data.stdout).to.contain('keyed');
+                expect(ran.data.stderr).to.contain('Read-only file system');
+                const looked = await ended(
+                    rig.client,
+                    await rig.post('/detect', { url, connection: made.id })
+                );
+                expect(looked.result).to.include({
+                    kind: 'process',
+                    framework: 'node',
+                    command: ['node', 'x.js']
+                });
+                expect(readdirSync(rig.folder).filter((name) => name.startsWith('detect'))).to.equal([]);
+            } finally {
+                await sshd.close();
+            }
+        }
+    );
 
     real('refuse repositories by address before anything runs', async () => {
         const refused = [

@@ -36,6 +36,8 @@ interface GitOptions {
 const fetchSeconds = 900;
 const deepestSubmodules = 5;
 const mostSubmodules = 100;
+/** What git says whatever the reason, and the frame that ssh puts around a warning. */
+const advice = /^(?:Please make sure|and the repository exists|@+$|\s*$)/;
 /** A gitlink in the output of ls-tree. */
 const gitlink = /^160000 commit ([0-9a-f]+)\t(.+)$/;
 
@@ -232,7 +234,13 @@ export class Git {
         const result = await this.#run(args, options);
         if (result.code !== 0) {
             options.signal.throwIfAborted();
-            const said = result.stderr.trim().split('\n').slice(-3).join(' ').slice(0, 500);
+            const said = result.stderr
+                .trim()
+                .split('\n')
+                .filter((line) => !advice.test(line))
+                .slice(-8)
+                .join(' ')
+                .slice(0, 800);
             throw new DeploymentFailed(
                 'FETCH_FAILED',
                 result.timedOut ? 'git took too long' : `git: ${said}`

@@ -39,6 +39,14 @@ function filled<T>(schema: ObjectOf<T>): ObjectOf<T, 'default'> {
     return schema.default(value as T & {}) as ObjectOf<T, 'default'>;
 }
 
+/** The folder of a project in its repository; empty: all of it. */
+export const folderPath = () =>
+    path()
+        .allow('')
+        .label('Folder')
+        .description('Of this project in the repository')
+        .meta({ ui: { advanced: true } });
+
 const source = joi
     .object({
         url: joi
@@ -50,15 +58,7 @@ const source = joi
             .description('`https://…`, `ssh://…` or `user@host:path`, without a password')
             .example('https://github.com/acme/shop.git'),
         branch: joi.string().pattern(refForm).default('main').label('Branch'),
-        path: joi
-            .string()
-            .allow('')
-            .pattern(innerPath)
-            .max(400)
-            .default('')
-            .label('Folder')
-            .description('Of this project in the repository')
-            .meta({ ui: { advanced: true } }),
+        path: folderPath().default(''),
         connection: joi
             .number()
             .integer()
