@@ -2,16 +2,41 @@
 
 const deepest = 64;
 
-/** Copies plain data, so that neither side sees what the other does to it later. @throws TypeError that names the place of what is not plain */
-export function plainCopy<T>(value: T, what: string): T {
-    return copy(value, what, 0) as T;
+const mebibyte = 1024 * 1024;
+/** Larger data is copied and held as one piece, while the whole panel waits. Never more than the characters of its JSON. */
+const mostCharacters = 16 * mebibyte;
+
+/**
+ * Copies plain data, so that neither side sees what the other does to it later.
+ *
+ * @param most - characters of texts and names, bytes, and one for each other value
+ * @throws TypeError that names the place of what is not plain, and when there is more than 16 MiB of it
+ */
+export function plainCopy<T>(value: T, what: string, most = mostCharacters): T {
+    return copy(value, what, 0, { left: most, what }) as T;
 }
 
-function copy(value: unknown, place: string, depth: number): unknown {
-    if (value === null || value === undefined || typeof value === 'string' || typeof value === 'boolean') {
+interface Budget {
+    left: number;
+    readonly what: string;
+}
+
+function spend(budget: Budget, characters: number): void {
+    budget.left -= characters;
+    if (budget.left < 0) {
+        throw new TypeError(
+            `${budget.what} has more than ${mostCharacters / mebibyte} MiB, which cannot cross the boundary of a plugin: pass it in parts`
+        );
+    }
+}
+
+function copy(value: unknown, place: string, depth: number, budget: Budget): unknown {
+    if (typeof value === 'string') {
+        spend(budget, value.length);
         return value;
     }
-    if (typeof value === 'number') {
+    spend(budget, 1);
+    if (value === null || value === undefined || typeof value === 'boolean' || typeof value === 'number') {
         return value;
     }
     if (typeof value !== 'object') {
@@ -24,10 +49,11 @@ function copy(value: unknown, place: string, depth: number): unknown {
         return new Date(value);
     }
     if (value instanceof Uint8Array) {
+        spend(budget, value.byteLength);
         return new Uint8Array(value);
     }
     if (Array.isArray(value)) {
-        return value.map((item, index) => copy(item, `${place}[${index}]`, depth + 1));
+        return value.map((item, index) => copy(item, `${place}[${index}]`, depth + 1, budget));
     }
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
@@ -37,8 +63,9 @@ function copy(value: unknown, place: string, depth: number): unknown {
     }
     const result: Record<string, unknown> = {};
     for (const [key, item] of Object.entries(value)) {
+        spend(budget, key.length);
         Object.defineProperty(result, key, {
-            value: copy(item, `${place}.${key}`, depth + 1),
+            value: copy(item, `${place}.${key}`, depth + 1, budget),
             enumerable: true,
             writable: true,
             configurable: true

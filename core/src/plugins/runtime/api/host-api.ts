@@ -159,7 +159,7 @@ function hostsApi(
         call: (as, can, ifMatch) => callers.callOf({ ...(as ?? callers.own(can)), can, fresh: true }, ifMatch)
     });
     return {
-        listHosts: async (filter) => plainCopy(hosts.list(filter), 'hosts'),
+        listHosts: async (filter) => plainCopy(hosts.list(filter), 'hosts', Infinity),
         createHost: callers.caused(async ({ host, handle }) =>
             hosts.create(host, callers.unmandated(handle))
         ),
