@@ -352,4 +352,48 @@ describe('Installed apps on a real engine', { timeout: limitMs }, () => {
         await rig.make('/installed/blog-2?keepData=false', undefined, 'DELETE');
         expect(await volumes()).to.equal(['app-wiki_data']);
     });
+
+    real(
+        'that are not signed need a word for each, and stay at the images that they were pinned to',
+        async () => {
+            const image = '127.0.0.1:5000/apps/plain:1';
+            const digest = await rig.pushImage(image, 'plain');
+            const text = `services: { web: { image: "${image}", command: [sh, -c, "echo plain > /data/index.html; exec busybox httpd -f -p 80 -h /data"], stop_grace_period: 0s, ports: ["8080:80"], volumes: ["./data:/data"] } }`;
+            const made = await rig.post('/import', {
+                kind: 'compose',
+                name: 'My Plain App',
+                files: { 'docker-compose.yml': text }
+            });
+            expect([made.status, made.data.key, made.data.signed]).to.equal([
+                201,
+                'local/my-plain-app',
+                false
+            ]);
+            const body = { source: 'local', app: 'my-plain-app', name: 'plain' };
+            expect((await rig.post('/plan', body)).code).to.equal(40952);
+            const { data: plan } = await rig.post('/plan', { ...body, acknowledgeUnsigned: true });
+            expect([plan.signed, plan.volumes]).to.equal([false, ['app-plain_data']]);
+            expect(plan.warnings.join()).to.contain('not signed');
+            const done = await rig.install({ ...body, acknowledgeUnsigned: true });
+            expect([done.state, done.error]).to.equal(['succeeded', null]);
+            const plain = await get('plain');
+            expect([plain.keyId, plain.digests]).to.equal([null, { web: digest }]);
+            expect(rig.answer(plain.address)?.body).to.equal('plain\n');
+            // The tag moves on; the app does not.
+            expect(await rig.pushImage(image, 'other')).to.not.equal(digest);
+            await rig.make('/installed/plain', { limits: { web: { cpus: 1 } } }, 'PUT');
+            expect((await get('plain')).digests).to.equal({ web: digest });
+            // An image that no registry knows has no digest, and does not start.
+            await rig.container?.engine.importImage('local-only:1', 'x');
+            await rig.post('/import', {
+                kind: 'compose',
+                name: 'unknown',
+                files: { 'docker-compose.yml': text.replace(image, 'local-only:1') }
+            });
+            const unknown = await rig.install({ source: 'local', app: 'unknown', acknowledgeUnsigned: true });
+            expect(unknown.state).to.equal('failed');
+            expect((await rig.get('/installed/unknown')).code).to.equal(40400);
+            await rig.make('/installed/plain?keepData=false', undefined, 'DELETE');
+        }
+    );
 });

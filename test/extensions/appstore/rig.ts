@@ -1,5 +1,5 @@
 /** The plugin in the test kit, with a publisher, and where a test needs it the real `container` on a real engine. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -278,22 +278,4 @@ export class AppstoreRig implements AsyncDisposable {
             return answer === null ? undefined : { status: answer.status, ms: 1, body: answer.body };
         };
     }
-}
-
-/** A git repository of some files, bare, as a server has it. */
-export function makeRepository(folder: string, files: Readonly<Record<string, string>>): void {
-    execFileSync('git', ['init', '--quiet', '--initial-branch=main', folder]);
-    commitFiles(folder, files);
-}
-
-/** Adds a commit. */
-export function commitFiles(folder: string, files: Readonly<Record<string, string>>): void {
-    for (const [path, text] of Object.entries(files)) {
-        execFileSync('sh', ['-c', 'mkdir -p "$(dirname "$1")" && cat > "$1"', 'sh', join(folder, path)], {
-            input: text
-        });
-    }
-    const identity = ['-c', 'user.name=t', '-c', 'user.email=t@example.org'];
-    execFileSync('git', ['-C', folder, 'add', '-A']);
-    execFileSync('git', ['-C', folder, ...identity, 'commit', '--quiet', '-m', 'change']);
 }
