@@ -168,29 +168,54 @@ export class Sessions {
     async #handle(session: Session, request: Request, visit: Visit, body: unknown): Promise<Response> {
         session.lastSeenAt = this.#now();
         session.open += 1;
+        let isOpen = true;
+        // A read that was under way when the client left ends, too: the request counts once.
         const left = (): void => {
-            session.open -= 1;
+            session.open -= isOpen ? 1 : 0;
+            isOpen = false;
             session.lastSeenAt = this.#now();
         };
         const response = await session.transport.handleRequest(request, {
             ...(body === undefined ? {} : { parsedBody: body }),
             authInfo: authOf(visit)
         });
-        if (
-            response.body === null ||
-            response.headers.get('content-type')?.startsWith('text/event-stream') !== true
-        ) {
-            left();
-        } else {
-            visit.signal.addEventListener('abort', left, { once: true });
-        }
-        return response;
+        return watched(response, left);
     }
 
     async #close(session: Session): Promise<void> {
         this.#sessions.delete(session.id);
         await session.server.close();
     }
+}
+
+/** The same answer, whose end is heard of: when its body was read, failed, or was left. */
+function watched(response: Response, ended: () => void): Response {
+    const reader = response.body?.getReader();
+    if (reader === undefined) {
+        ended();
+        return response;
+    }
+    const body = new ReadableStream<Uint8Array>({
+        async pull(controller) {
+            try {
+                const { done, value } = await reader.read();
+                if (!done) {
+                    controller.enqueue(value);
+                    return;
+                }
+                ended();
+                controller.close();
+            } catch (error) {
+                ended();
+                controller.error(error);
+            }
+        },
+        cancel(reason) {
+            ended();
+            return reader.cancel(reason);
+        }
+    });
+    return new Response(body, { status: response.status, headers: response.headers });
 }
 
 function refuse(status: number, message: string): Response {
