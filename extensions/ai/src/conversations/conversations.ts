@@ -52,7 +52,7 @@ export interface Outcome {
     readonly placeholders: Readonly<Record<string, string>>;
 }
 
-/** Conversations that a search reads at most for one page. */
+/** Rows of the index that a search reads at once. */
 const searchStep = 500;
 const dayMs = 86_400_000;
 
@@ -111,7 +111,7 @@ export class Conversations {
                 updatedAt: now
             }) as ConversationRow;
             await em.flush();
-            await index(em, -row.id, row.userId, title);
+            await index(em, titleRow(row.id), row.userId, title);
             return row;
         });
     }
@@ -129,8 +129,8 @@ export class Conversations {
                 throw errors.stale(row.version);
             }
             Object.assign(row, change, { version: row.version + 1 });
-            await unindex(em, -row.id);
-            await index(em, -row.id, row.userId, row.title);
+            await unindex(em, titleRow(row.id));
+            await index(em, titleRow(row.id), row.userId, row.title);
             return row;
         });
     }
@@ -199,8 +199,8 @@ export class Conversations {
             });
             conversation.placeholders = JSON.stringify(outcome.placeholders);
             conversation.updatedAt = this.#machine.now();
-            await unindex(em, message.id);
-            await index(em, message.id, conversation.userId, text);
+            await unindex(em, textRow(message));
+            await index(em, textRow(message), conversation.userId, text);
         });
     }
 
@@ -215,9 +215,9 @@ export class Conversations {
             if (!rows.some(({ role }) => role === 'user')) {
                 throw errors.notFound('There is no question to answer');
             }
-            for (const { id } of rows.filter(({ role }, at) => role === 'assistant' && at === 0)) {
-                await unindex(em, id);
-                await em.nativeDelete(MessageEntity, { id });
+            for (const row of rows.filter(({ role }, at) => role === 'assistant' && at === 0)) {
+                await unindex(em, textRow(row));
+                await em.nativeDelete(MessageEntity, { id: row.id });
             }
         });
     }
@@ -245,7 +245,7 @@ export class Conversations {
                 at: now
             }) as MessageRow;
             await em.flush();
-            await index(em, row.id, conversation.userId, fields.text);
+            await index(em, textRow(row), conversation.userId, fields.text);
             await em.execute('update conversations set updated_at = ? where id = ?', [now, conversation.id]);
             return row;
         });
@@ -292,34 +292,27 @@ async function found(
 ): Promise<number[]> {
     const match = `owner : u${actor.id ?? 0} AND text : (${terms})`;
     const ids = new Set<number>();
-    const isBefore = (id: number): boolean => before === null || id < before;
-    // Titles stand in the index under the negative id of their conversation, messages under their own.
-    const titles = await em.execute<{ rowid: number }[]>(
-        'select rowid from message_texts where message_texts match ? and rowid < 0 order by rowid limit 10000',
-        [match]
-    );
-    titles
-        .map(({ rowid }) => -rowid)
-        .filter(isBefore)
-        .slice(0, limit)
-        .forEach((id) => ids.add(id));
-    for (let last = Number.MAX_SAFE_INTEGER; ;) {
-        const rows = await em.execute<{ id: number; conversation_id: number }[]>(
-            `select m.id, m.conversation_id from (select rowid from message_texts where message_texts match ? and rowid > 0 and rowid < ? order by rowid desc limit ${searchStep}) f
-            join messages m on m.id = f.rowid order by m.id desc`,
+    let last = before === null ? Number.MAX_SAFE_INTEGER : titleRow(before);
+    while (ids.size < limit) {
+        const rows = await em.execute<{ rowid: number }[]>(
+            `select rowid from message_texts where message_texts match ? and rowid < ? order by rowid desc limit ${searchStep}`,
             [match, last]
         );
-        rows.map((row) => row.conversation_id)
-            .filter(isBefore)
-            .forEach((id) => ids.add(id));
+        rows.forEach(({ rowid }) => ids.add(Math.floor(rowid / span)));
         const end = rows.at(-1);
         if (end === undefined || rows.length < searchStep) {
             break;
         }
-        last = end.id;
+        last = titleRow(Math.floor(end.rowid / span));
     }
-    return [...ids].sort((one, other) => other - one).slice(0, limit);
+    return [...ids].slice(0, limit);
 }
+
+/** Rows of the index of one conversation lie together, in the order of conversations: the newest matches are read without a join. */
+const span = 2 ** 26;
+const titleRow = (conversationId: number): number => conversationId * span;
+const textRow = ({ id, conversationId }: Pick<MessageRow, 'id' | 'conversationId'>): number =>
+    titleRow(conversationId) + 1 + (id % (span - 1));
 
 async function index(em: EntityManager, rowid: number, userId: number, text: string): Promise<void> {
     if (text !== '') {
@@ -339,9 +332,12 @@ async function unindex(em: EntityManager, rowid: number): Promise<void> {
 async function forget(em: EntityManager, where: string, values: number[]): Promise<void> {
     const those = `select id from conversations where ${where}`;
     await em.execute(
-        `delete from message_texts where rowid in (select id from messages where conversation_id in (${those}))`,
+        `delete from message_texts where rowid in (select conversation_id * ${span} + 1 + id % ${span - 1} from messages where conversation_id in (${those}))`,
         values
     );
-    await em.execute(`delete from message_texts where rowid in (select -id from (${those}))`, values);
+    await em.execute(
+        `delete from message_texts where rowid in (select id * ${span} from (${those}))`,
+        values
+    );
     await em.execute(`delete from conversations where ${where}`, values);
 }
