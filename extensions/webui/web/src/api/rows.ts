@@ -21,8 +21,8 @@ export interface Rows<Row> {
     readonly more: (() => Promise<unknown>) | null;
 }
 
-/** Reads a list through the cache. While new filters are asked for, the rows of the old ones stay. */
-export function useRows<Row>(path: string, filters: Readonly<Record<string, unknown>>): Rows<Row> {
+/** Reads a list through the cache. Null for a path: nothing is asked. While new filters are asked for, the rows of the old ones stay. */
+export function useRows<Row>(path: string | null, filters: Readonly<Record<string, unknown>>): Rows<Row> {
     const query = useInfiniteQuery<
         RowsPage<Row>,
         ApiFailure,
@@ -32,9 +32,10 @@ export function useRows<Row>(path: string, filters: Readonly<Record<string, unkn
     >({
         queryKey: ['read', path, filters],
         initialPageParam: '',
+        enabled: path !== null,
         placeholderData: (before) => before,
         async queryFn({ pageParam, signal }) {
-            const { data, headers } = await call<readonly Row[]>('GET', path, {
+            const { data, headers } = await call<readonly Row[]>('GET', path ?? '', {
                 query: { ...filters, cursor: pageParam },
                 signal
             });

@@ -28,6 +28,7 @@ const Audit = lazy(() => import('../pages/audit/audit.tsx'));
 const Tasks = lazy(() => import('../pages/tasks/tasks.tsx'));
 const Notifications = lazy(() => import('../pages/notifications/notifications.tsx'));
 const Exchange = lazy(() => import('../pages/exchange/exchange.tsx'));
+const Monitoring = lazy(() => import('../pages/monitoring/monitoring.tsx'));
 const Plugins = lazy(() => import('../pages/plugins/plugins.tsx'));
 const Plugin = lazy(() => import('../pages/plugins/plugin.tsx'));
 const Settings = lazy(() => import('../pages/settings/settings.tsx'));
@@ -100,6 +101,7 @@ function Frame() {
                     <Route path="/tasks" component={Tasks} />
                     <Route path="/notifications" component={Notifications} />
                     <Route path="/exchange" component={Exchange} />
+                    <Route path="/monitoring" component={Monitoring} />
                     <Route path="/plugins" component={Plugins} />
                     <Route path="/plugins/:name">
                         {({ name }: { name: string }) => <Plugin key={name} name={name} />}

@@ -38,6 +38,8 @@ export function quantity(value: number, unit: string | undefined): string {
             return number();
         case 'byte':
             return bytes(value);
+        case 'byte/second':
+            return `${bytes(value)}/s`;
         case 'percent':
             return `${number(1)} %`;
         case 'ratio':

@@ -1,0 +1,82 @@
+/** What happens: tasks under way, and the last entries of the audit log. */
+import { Link } from 'wouter-preact';
+
+import { useRead } from '../../api/queries.ts';
+import { Button } from '../../kit/button.tsx';
+import { Badge } from '../../kit/value.tsx';
+import { inWords } from '../../schema/schema.ts';
+import { showTask } from '../../shell/tasks.tsx';
+import { fullTime, relativeTime } from '../../words/format.ts';
+import { t } from '../../words/t.ts';
+
+interface Entry {
+    readonly id: number;
+    readonly at: string;
+    readonly action: string;
+    readonly resource: string;
+    readonly actor: { readonly username: string | null; readonly plugin: string | null };
+    readonly outcome: string;
+}
+interface Task {
+    readonly id: number;
+    readonly kind: string;
+    readonly title: string;
+    readonly progress: number | null;
+}
+
+const shownEntries = 8;
+
+/** The last changes. That a session goes on is no change. */
+export function LastChanges() {
+    const { data } = useRead<readonly Entry[]>('/api/audit?limit=50');
+    const entries = (data ?? []).filter(({ action }) => action !== 'refresh').slice(0, shownEntries);
+    return (
+        <section class="card">
+            <h2>
+                <Link href="/audit">{t('Last changes')}</Link>
+            </h2>
+            <ul class="bare lined">
+                {entries.map(({ id, at, action, resource, actor, outcome }) => (
+                    <li key={id}>
+                        <span class="fill">
+                            <strong>{t(action)}</strong> {resource}{' '}
+                            <span class="dim">{actor.username ?? actor.plugin ?? ''}</span>
+                        </span>
+                        {outcome === 'success' ? null : <Badge text={outcome} />}
+                        <time class="dim" dateTime={at} title={fullTime(at)}>
+                            {relativeTime(at)}
+                        </time>
+                    </li>
+                ))}
+            </ul>
+        </section>
+    );
+}
+
+/** Tasks under way. */
+export function RunningTasks() {
+    const { data } = useRead<readonly Task[]>('/api/tasks?state=running&limit=5');
+    return (
+        <section class="card">
+            <h2>
+                <Link href="/tasks">{t('Tasks under way')}</Link>
+            </h2>
+            {data === undefined || data.length === 0 ? (
+                <p class="dim">{t('None at the moment')}</p>
+            ) : (
+                <ul class="bare lined">
+                    {data.map(({ id, kind, title, progress }) => (
+                        <li key={id}>
+                            <span class="fill">{title === '' ? inWords(kind) : title}</span>
+                            <progress
+                                {...(progress === null ? {} : { value: progress })}
+                                aria-label={t('Progress')}
+                            />
+                            <Button onPress={() => showTask(id)}>{t('Follow')}</Button>
+                        </li>
+                    ))}
+                </ul>
+            )}
+        </section>
+    );
+}
