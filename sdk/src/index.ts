@@ -161,4 +161,4 @@ export type {
     UploadRoute
 } from './routes/route.ts';
 export { taskSchema } from './routes/task-schema.ts';
-export type { PropertyUi, RouteLink, RouteRole, RouteUi, Tone, Widget } from './routes/ui.ts';
+export type { PropertyUi, RouteDeadline, RouteLink, RouteRole, RouteUi, Tone, Widget } from './routes/ui.ts';

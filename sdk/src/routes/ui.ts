@@ -35,6 +35,23 @@ export interface RouteLink {
     readonly parameters: Readonly<Record<string, string>>;
 }
 
+/**
+ * A state that ends by itself at a time, unless a user keeps it: the page counts down, asks, and calls one of two operations. For an
+ * object that is read alone.
+ */
+export interface RouteDeadline {
+    /** Field of the answer that holds the time, with dots between names: `trial.until`. Without a value there is nothing to keep. */
+    readonly until: string;
+    /** What the user is asked: `Keep these rules?` */
+    readonly question: string;
+    /** The operation that keeps the state; of a plugin's own route `<plugin>.<id>`. */
+    readonly keep: string;
+    /** The operation that ends it at once. */
+    readonly undo: string;
+    /** By the name of a field of their bodies: the field of the answer that it takes. */
+    readonly body?: Readonly<Record<string, string>>;
+}
+
 /** What a route says to the pages: `ui: { … }` in its declaration. */
 export interface RouteUi {
     /** A short noun, or a verb for an action, for tabs and buttons. */
@@ -52,6 +69,7 @@ export interface RouteUi {
     readonly order?: number;
     /** Ways to other operations by name, beside those between a list, its items and what lies below them, which the paths say. */
     readonly links?: Readonly<Record<string, RouteLink>>;
+    readonly deadline?: RouteDeadline;
 }
 
 /** What a value of the vocabulary must be; the text says it in an error. */
@@ -94,6 +112,10 @@ const route: Readonly<Record<keyof RouteUi, Check>> = {
     links: [
         (value) => isObject(value) && Object.entries(value).every(([name, link]) => isLink(name, link)),
         'an object of { operationId, parameters }, with names of letters, digits, dots, dashes and underscores'
+    ],
+    deadline: [
+        isDeadline,
+        'an object of the texts until, question, keep and undo, and body, whose values are texts'
     ]
 };
 
@@ -127,6 +149,19 @@ function isLink(name: string, link: unknown): boolean {
         text[0](link['operationId']) &&
         isObject(link['parameters']) &&
         Object.values(link['parameters']).every((field) => text[0](field))
+    );
+}
+
+function isDeadline(value: unknown): boolean {
+    if (!isObject(value)) {
+        return false;
+    }
+    const { until, question, keep, undo, body = {}, ...others } = value;
+    return (
+        Object.keys(others).length === 0 &&
+        [until, question, keep, undo].every((each) => text[0](each)) &&
+        isObject(body) &&
+        Object.values(body).every((each) => text[0](each))
     );
 }
 

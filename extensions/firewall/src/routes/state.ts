@@ -60,7 +60,19 @@ export function registerStateRoutes(ctx: Ctx, services: Services): void {
         id: 'state',
         access: 'read',
         summary: 'Where the firewall stands',
-        ui: { title: 'State', role: 'card', primary: true, order: 1 },
+        ui: {
+            title: 'State',
+            role: 'card',
+            primary: true,
+            order: 1,
+            deadline: {
+                until: 'trial.until',
+                question: 'Keep these rules?',
+                keep: 'firewall.confirm',
+                undo: 'firewall.revert',
+                body: { trialId: 'trial.id' }
+            }
+        },
         returns: stateView,
         handler: () => stateOf(services)
     });

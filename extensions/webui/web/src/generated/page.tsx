@@ -9,6 +9,7 @@ import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
 import { Action, Download } from './action.tsx';
 import { Collection } from './collection.tsx';
+import { Countdown } from './countdown.tsx';
 import { Card, ItemPage, LiveOnDemand } from './detail.tsx';
 import { type Collection as CollectionModel, type Model, modelOf } from './model.ts';
 import { operationsOf } from './operations.ts';
@@ -62,14 +63,18 @@ function Overview({
 }) {
     const shown = chosen ?? model.collections[0];
     const isFirst = shown === model.collections[0];
+    // What answers a countdown stands beside it.
+    const answers = model.cards.flatMap(({ read }) => [read.ui.deadline?.keep, read.ui.deadline?.undo]);
     return (
         <Page
             title={title}
             actions={
                 <>
-                    {model.actions.map((each) => (
-                        <Action key={each.id} operation={each} />
-                    ))}
+                    {model.actions
+                        .filter(({ id }) => !answers.includes(id))
+                        .map((each) => (
+                            <Action key={each.id} operation={each} />
+                        ))}
                     {model.downloads.map((each) => (
                         <Download key={each.id} operation={each} />
                     ))}
@@ -81,6 +86,9 @@ function Overview({
                     {notice}
                 </p>
             )}
+            {model.cards.map(({ read }) => (
+                <Countdown key={read.id} read={read} operations={model.actions} />
+            ))}
             <Tabs tag={tag} title={title} model={model} shown={shown} info={info} />
             {shown === undefined ? null : (
                 <Collection

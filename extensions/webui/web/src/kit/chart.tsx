@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import UPlot from 'uplot';
 
 import { fullTime, quantity } from '../words/format.ts';
+import { language } from '../words/language.ts';
 import { t } from '../words/t.ts';
 
 import 'uplot/dist/uPlot.min.css';
@@ -98,8 +99,8 @@ function optionsOf(
             y: { range: (_plot, _low, high) => [0, unit === 'percent' ? 100 : Math.max(high * 1.1, 1)] }
         },
         axes: [
-            axis,
-            { ...axis, size: 64, values: (_plot, ticks) => ticks.map((each) => quantity(each, unit)) }
+            { ...axis, space: 70, values: (_plot, ticks) => ticks.map(clockOf(ticks)) },
+            { ...axis, size: 78, values: (_plot, ticks) => ticks.map((each) => quantity(each, unit)) }
         ],
         series: [
             {},
@@ -116,6 +117,16 @@ function optionsOf(
         ],
         hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] }
     };
+}
+
+/** Names of the times of an axis: the hour within two days, else the day. */
+function clockOf(ticks: readonly number[]): (seconds: number) => string {
+    const isLong = (ticks.at(-1) ?? 0) - (ticks[0] ?? 0) > 2 * 86_400;
+    const format = new Intl.DateTimeFormat(
+        language(),
+        isLong ? { month: 'short', day: 'numeric' } : { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }
+    );
+    return (seconds) => format.format(seconds * 1000);
 }
 
 /** A colour as a canvas understands it. */

@@ -76,6 +76,19 @@ export interface OperationUi {
     readonly label?: string;
     readonly empty?: string;
     readonly order?: number;
+    readonly deadline?: Deadline;
+}
+
+/** A state that ends by itself unless a user keeps it; the SDK's `deadline` of a route. */
+export interface Deadline {
+    /** Field of the answer with the time, with dots between names. */
+    readonly until: string;
+    readonly question: string;
+    /** Ids of the operations that keep the state and that end it. */
+    readonly keep: string;
+    readonly undo: string;
+    /** Fields of their bodies, by name: the field of the answer that each takes. */
+    readonly body?: Readonly<Record<string, string>>;
 }
 
 const depth = 12;

@@ -272,6 +272,12 @@ describe('what a plugin says of its routes', () => {
                 /ui\.links must be an object of \{ operationId, parameters \}/
             ],
             [plugin((ctx) => ctx.route({ ...base, ui: { name: 'x' } as never })), /ui has no name/],
+            [
+                plugin((ctx) =>
+                    ctx.route({ ...base, ui: { deadline: { until: 'at', keep: 'x', undo: 'y' } } as never })
+                ),
+                /ui\.deadline must be an object of the texts until, question/
+            ],
             [plugin((ctx) => ctx.route({ ...base, answers: 'gone' as never })), /answers "gone"/],
             [
                 plugin((ctx) =>

@@ -4,17 +4,16 @@ import { useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { invalidate, useMe, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
-import { CopyButton } from '../../kit/copy.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { confirm } from '../../kit/questions.tsx';
 import { Table } from '../../kit/table.tsx';
 import { toastFailure } from '../../kit/toast.tsx';
 import { Value } from '../../kit/value.tsx';
-import { filled } from '../../schema/changes.ts';
-import { SchemaForm } from '../../schema/form.tsx';
 import type { Schema } from '../../schema/schema.ts';
+import { browserOf } from '../../words/browser.ts';
 import { t } from '../../words/t.ts';
+import { NewToken } from './new-token.tsx';
 import { PasswordForm } from './password.tsx';
 import { TotpRemoval, TotpSetup } from './totp.tsx';
 
@@ -101,7 +100,9 @@ function Sessions() {
                         {
                             key: 'agent',
                             title: t('Browser'),
-                            cell: (row) => <span class="clip">{row.userAgent ?? '–'}</span>
+                            cell: (row) => (
+                                <span title={row.userAgent ?? undefined}>{browserOf(row.userAgent)}</span>
+                            )
                         },
                         { key: 'ip', title: t('Address'), cell: (row) => row.ip },
                         {
@@ -166,58 +167,5 @@ function Tokens() {
                 />
             )}
         </section>
-    );
-}
-
-function NewToken({ onClose }: { readonly onClose: () => void }) {
-    const me = useMe();
-    const [token, setToken] = useState<string | null>(null);
-    const schema: Schema = {
-        properties: {
-            name: { type: 'string', title: t('Name') },
-            permissions: {
-                type: 'array',
-                title: t('Permissions'),
-                description: t('You may give: {all}', { all: (me?.permissions ?? []).join(' ') }),
-                items: { type: 'string' }
-            },
-            expiresAt: {
-                type: 'string',
-                title: t('Ends at'),
-                description: t('A year from now by default'),
-                examples: ['2027-01-31T00:00:00Z']
-            }
-        },
-        required: ['name', 'permissions']
-    };
-    return (
-        <Dialog title={t('New token')} onClose={onClose}>
-            {token === null ? (
-                <SchemaForm
-                    schema={schema}
-                    initial={{}}
-                    action={t('Make the token')}
-                    onCancel={onClose}
-                    onSend={async (value) => {
-                        setToken(
-                            (
-                                await call<{ token: string }>('POST', '/api/auth/tokens', {
-                                    body: filled(value)
-                                })
-                            ).data.token
-                        );
-                        await invalidate('/api/auth');
-                    }}
-                />
-            ) : (
-                <>
-                    <p>{t('Copy the token now. It is never shown again.')}</p>
-                    <p class="row">
-                        <code class="clip">{token}</code>
-                        <CopyButton text={token} />
-                    </p>
-                </>
-            )}
-        </Dialog>
     );
 }

@@ -25,11 +25,13 @@ interface Task {
 }
 
 const shownEntries = 8;
+/** That a session goes on, or that a plugin ran a program, is no change. */
+const quiet: ReadonlySet<string> = new Set(['refresh', 'exec']);
 
-/** The last changes. That a session goes on is no change. */
+/** The last changes. */
 export function LastChanges() {
     const { data } = useRead<readonly Entry[]>('/api/audit?limit=50');
-    const entries = (data ?? []).filter(({ action }) => action !== 'refresh').slice(0, shownEntries);
+    const entries = (data ?? []).filter(({ action }) => !quiet.has(action)).slice(0, shownEntries);
     return (
         <section class="card">
             <h2>

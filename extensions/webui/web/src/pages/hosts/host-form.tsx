@@ -62,7 +62,7 @@ function Fields({
     const toSend = bodyOf(schema, host, value, type);
     const isUntouched = host === null ? isEmpty(value['domain']) : Object.keys(toSend).length === 0;
     const verdict = useValidation(validatorOf(host), isUntouched ? null : toSend);
-    const errors = failure === null ? whileTyping(verdict, value) : failure.fields;
+    const errors = failure === null ? whileTyping(verdict, value) : fieldsOfFailure(failure);
     const send = async (): Promise<void> => {
         try {
             await onSend(toSend);
@@ -111,6 +111,7 @@ function Fields({
                 <Says
                     verdict={failure === null ? verdict : { state: 'bad', failure }}
                     isNew={host === null}
+                    isPartial={failure === null && isIncomplete(verdict, errors)}
                 />
                 <Button look="primary" type="submit" isDisabled={isUntouched}>
                     {host === null ? t('Create the host') : t('Review and save')}
@@ -179,13 +180,23 @@ function Part({
     );
 }
 
-function Says({ verdict, isNew }: { readonly verdict: Verdict; readonly isNew: boolean }) {
+/** What the panel says of the form. @param isPartial - nothing is wrong with what is there, but something is still missing */
+function Says({
+    verdict,
+    isNew,
+    isPartial
+}: {
+    readonly verdict: Verdict;
+    readonly isNew: boolean;
+    readonly isPartial: boolean;
+}) {
     if (verdict.state === 'bad') {
         const { failure } = verdict;
         const engine = failure.data['engine'];
+        const messages = Object.values(failure.fields);
         return (
-            <p class="failure" role="status">
-                {failure.message}
+            <p class={isPartial ? 'dim' : 'failure'} role="status">
+                {messages.length === 0 ? failure.message : messages.slice(0, 2).join('; ')}
                 {typeof engine === 'string' ? <code>{engine}</code> : null}
             </p>
         );
@@ -223,13 +234,25 @@ function bodyOf(schema: Schema, host: Values | null, value: Values, type: HostTy
     );
 }
 
+/** Nothing that is there is wrong, but something is still missing. */
+const isIncomplete = (verdict: Verdict, errors: Errors): boolean =>
+    verdict.state === 'bad' &&
+    verdict.failure.reason === 'VALIDATION_FAILED' &&
+    Object.keys(errors).length === 0;
+
+/** Messages by field. The form has a list where the panel speaks of its first entry. */
+function fieldsOfFailure({ fields }: ApiFailure): Errors {
+    const { upstream, ...others } = fields;
+    return upstream === undefined ? fields : { ...others, upstreams: upstream };
+}
+
 /** While the user types, a field that is still empty is no error yet. */
 function whileTyping(verdict: Verdict, value: Values): Errors {
     if (verdict.state !== 'bad') {
         return {};
     }
     return Object.fromEntries(
-        Object.entries(verdict.failure.fields).filter(([path]) =>
+        Object.entries(fieldsOfFailure(verdict.failure)).filter(([path]) =>
             // A list has an error of its own, the form of an item not.
             path.split('.').length > 1
                 ? !isEmpty(withoutEmpty(value[path.split('.')[0] ?? '']))

@@ -52,6 +52,7 @@ function NewHost() {
 function OneHost({ id }: { readonly id: string }) {
     const { data, error } = useRead<HostDetail>(`/api/hosts/${id}`);
     const may = useMay();
+    const [edition, setEdition] = useState(0);
     const tabs = [
         { id: 'settings', title: t('Settings') },
         { id: 'check', title: t('Checklist') },
@@ -87,7 +88,7 @@ function OneHost({ id }: { readonly id: string }) {
             {tab === 'access' ? <Admission id={data.id} /> : null}
             {tab === 'preview' ? <Preview id={data.id} /> : null}
             {tab !== 'settings' ? null : may('hosts:write') ? (
-                <Edit key={data.version} host={data} />
+                <Edit key={edition} present={data} onTaken={() => setEdition(edition + 1)} />
             ) : (
                 <section class="card">
                     <Facts row={data} schema={{}} />
@@ -116,7 +117,9 @@ function Actions({ host }: { readonly host: HostDetail }) {
     );
 }
 
-function Edit({ host }: { readonly host: HostDetail }) {
+/** The form keeps the host as it was when it was opened: a change by another must not take away what the user writes. */
+function Edit({ present, onTaken }: { readonly present: HostDetail; readonly onTaken: () => void }) {
+    const [host] = useState(present);
     const [asked, setAsked] = useState<Values | null>(null);
     // The form waits for the answer to the question, so that a refusal stands at its field.
     const [answer, setAnswer] = useState<((isYes: boolean) => void) | null>(null);
@@ -134,6 +137,8 @@ function Edit({ host }: { readonly host: HostDetail }) {
         if (isWritten) {
             toast(t('Saved'));
             navigate(`/hosts/${host.id}?tab=check`);
+        } else {
+            onTaken();
         }
     };
     const send = async (body: Values): Promise<void> => {
@@ -148,6 +153,12 @@ function Edit({ host }: { readonly host: HostDetail }) {
     };
     return (
         <>
+            {present.version === host.version ? null : (
+                <div class="banner" role="status">
+                    <div>{t('Another user changed this host while you write.')}</div>
+                    <Button onPress={onTaken}>{t('Show what is there now')}</Button>
+                </div>
+            )}
             <HostForm host={host} onSend={send} />
             {asked === null ? null : (
                 <Dialog title={t('Save these changes?')} onClose={() => answer?.(false)} isWide>
