@@ -8,6 +8,7 @@ import { registerExportHooks } from './hooks/export-section.ts';
 import { followContainers } from './hosts/following.ts';
 import { isEngineAway } from './hosts/hosts.ts';
 import { createContract } from './partners/contract.ts';
+import { registerAdoptionRoutes } from './routes/adoption.ts';
 import { registerBuildRoutes } from './routes/builds.ts';
 import { registerComposeRoutes } from './routes/compose.ts';
 import { registerContainerRoutes } from './routes/containers.ts';
@@ -36,6 +37,7 @@ export default definePlugin({
         registerContainerRoutes(ctx, services);
         registerComposeRoutes(ctx, services);
         registerStackRoutes(ctx, services);
+        registerAdoptionRoutes(ctx, services);
         registerHookRoutes(ctx, services);
         registerHostRoutes(ctx, services);
         registerStreamRoutes(ctx, services);

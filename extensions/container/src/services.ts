@@ -15,6 +15,7 @@ import { Exceptions } from './policy/exceptions.ts';
 import { Policy } from './policy/policy.ts';
 import { Prune } from './prune/prune.ts';
 import type { Ctx } from './settings.ts';
+import { Adoption } from './stacks/adoption.ts';
 import { AutoUpdates } from './stacks/auto-updates.ts';
 import { StackChanges } from './stacks/changes.ts';
 import { StackControl } from './stacks/control.ts';
@@ -46,6 +47,7 @@ export interface Services {
     readonly stacks: Stacks;
     readonly changes: StackChanges;
     readonly runner: StackRunner;
+    readonly adoption: Adoption;
     readonly hooks: StackHooks;
     readonly autoUpdates: AutoUpdates;
     readonly hosts: ContainerHosts;
@@ -95,6 +97,7 @@ export function createServices(ctx: Ctx): Services {
         stacks,
         changes,
         runner,
+        adoption: new Adoption(ctx, { inventory, planner, store }),
         hooks: new StackHooks(ctx, { store, changes, runner }),
         autoUpdates: new AutoUpdates(ctx, { store, changes, runner, updates }),
         hosts: new ContainerHosts(ctx, inventory, new Publishing({ containers, changes, runner, store })),

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -216,5 +216,37 @@ describe('Data of a real engine', { timeout: limitMs }, () => {
         expect((await rig.get('/stacks/kept')).data).to.include({ state: 'absent', managed: true });
         expect((await rig.make('/stacks/kept/up')).state).to.equal('running');
         expect((await rig.get('/stacks/kept/source')).data.env).to.equal('SECRET=sealed');
+    });
+
+    real('adopts a stack that was made elsewhere, and restarts nothing', async () => {
+        const file = join(rig.folder, 'roots', 'made.yml');
+        writeFileSync(
+            file,
+            `services: { web: { image: ${image}, command: [sleep, "1000"], stop_grace_period: 0s, volumes: ["./www:/www"] } }`
+        );
+        const { data: made } = await rig.engine.ask('POST', '/containers/create?name=made-web-1', {
+            Image: image,
+            Cmd: ['sleep', '1000'],
+            Labels: {
+                'com.docker.compose.project': 'made',
+                'com.docker.compose.service': 'web',
+                'com.docker.compose.project.config_files': file
+            }
+        });
+        await rig.engine.ask('POST', `/containers/${made.Id}/start`);
+        expect((await rig.get('/stacks/made')).data.managed).to.be.false();
+        expect((await rig.post('/stacks/absent/adopt')).code).to.equal(40400);
+        const adopted = await rig.post('/stacks/made/adopt');
+        expect(adopted.data).to.include({ managed: true, state: 'running', revision: 1 });
+        expect((await rig.get('/containers/made-web-1')).data.id).to.equal(made.Id);
+        const { data: source } = await rig.get('/stacks/made/source');
+        expect(source.compose).to.contain(`${join(rig.folder, 'roots', 'www')}:/www`);
+        expect((await rig.post('/stacks/made/adopt')).code).to.equal(40900);
+        await rig.engine.ask('POST', '/containers/create?name=other-web-1', {
+            Image: image,
+            Cmd: ['true'],
+            Labels: { 'com.docker.compose.project': 'other', 'com.docker.compose.service': 'web' }
+        });
+        expect((await rig.post('/stacks/other/adopt')).code).to.equal(40001);
     });
 });
