@@ -120,7 +120,7 @@ describe('Redactor', () => {
         ]) {
             const began = performance.now();
             new Redactor({ redaction: 'strict', redactPatterns: [] }).text(nasty);
-            expect([nasty.slice(0, 10), performance.now() - began < 3_000]).to.equal([
+            expect([nasty.slice(0, 10), performance.now() - began < 20_000]).to.equal([
                 nasty.slice(0, 10),
                 true
             ]);

@@ -25,7 +25,7 @@ const rules: readonly Rule[] = [
     // An unfinished block of a log that was cut in front: a key without its head.
     {
         kind: 'private-key',
-        pattern: /(?:^[A-Za-z0-9+/=]{60,76}\r?\n){2,}[A-Za-z0-9+/=]*\r?\n?-----END [A-Z0-9 ]+-----/gm
+        pattern: /(?:^[A-Za-z0-9+/=]{60,76}\r?\n){2,100}[A-Za-z0-9+/=]*\r?\n?-----END [A-Z0-9 ]+-----/gm
     },
     {
         kind: 'url-password',
