@@ -8,6 +8,7 @@ import * as Lab from '@hapi/lab';
 import type { Browser, FrameLocator, Page } from 'playwright-core';
 
 import { type Faults, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
+import { noFirefox, startFirefox } from '../../support/firefox.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { createPluginFolder, type PluginFolder } from '../../support/plugins/folder.ts';
 import { itUnless } from '../../support/skip.ts';
@@ -182,7 +183,7 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
         await logIn(page);
         await page.getByRole('link', { name: 'Probe page' }).click();
         const frame = page.frameLocator('iframe[title="Probe page"]');
-        await frame.locator('#end').waitFor({ timeout: 15_000 });
+        await frame.locator('#end').waitFor({ timeout: 45_000 });
         return { page, frame, faults };
     };
 
@@ -305,6 +306,34 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
         await page.context().close();
     });
 
+    itUnless(noFirefox, it)('reach the same in Firefox, and nothing more', async () => {
+        const firefox = await startFirefox();
+        try {
+            const page = await firefox.newPage();
+            await page.goto(`http://panel.example:${panel.port}/`);
+            await (await page.waitForSelector('input[autocomplete=username]'))?.type('admin');
+            await (await page.waitForSelector('input[type=password]'))?.type(adminPassword);
+            await (await page.waitForSelector('button[type=submit]'))?.click();
+            await page.waitForSelector('a[href="/p/probe/main"]', { timeout: 60_000 });
+            await page.goto(`http://panel.example:${panel.port}/p/probe/main`);
+            const element = await page.waitForSelector('iframe[title="Probe page"]');
+            const frame = await element?.contentFrame();
+            await frame?.waitForSelector('#end', { timeout: 30_000 });
+            const read = async (name: string): Promise<string> =>
+                (await frame?.$eval(`[id="${name}"]`, (each) => each.textContent)) ?? '';
+            expect(JSON.parse(await read('call'))).to.equal({ kept: 'a b c' });
+            expect(JSON.parse(await read('uses'))).to.equal(['shop.example']);
+            expect(JSON.parse(await read('events'))).to.equal(['tick1', 'tick2', 'tick3', 'end0']);
+            expect(JSON.parse(await read('bytes'))).to.equal('from the plugin');
+            expect(await read('refused')).to.equal('NOT_ALLOWED');
+            for (const way of ['fetch', 'away', 'storage', 'cookie', 'parent', 'socket', 'eval']) {
+                expect(await read(way), way).to.match(/^blocked /);
+            }
+        } finally {
+            await firefox.close();
+        }
+    });
+
     itWithBrowser('are replaced by the generated page when they say nothing', async () => {
         const { page } = await openPage(browser, panel.port);
         await logIn(page);
@@ -314,7 +343,7 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
         await page
             .getByRole('status')
             .getByText('The page Silent page does not answer')
-            .waitFor({ timeout: 15_000 });
+            .waitFor({ timeout: 45_000 });
         expect(await page.locator('iframe').count()).to.equal(0);
         await page.context().close();
     });
