@@ -125,6 +125,9 @@ async function restoreLive(
 /** Ends programs of releases that got their last request before the plugin ended. */
 async function endStrays({ ctx, store, releases }: Parts): Promise<void> {
     const projects = new Map((await store.projects()).map((project) => [project.id, project]));
+    if (projects.size === 0) {
+        return;
+    }
     const seen = new Set<string>();
     for (const { name } of await ctx.services.list()) {
         const [prefix = '', id, number] = serviceForm.exec(name) ?? [];

@@ -52,6 +52,31 @@ describe('what ctx.files makes, under the umask of the panel', () => {
         expect([modeOf('written'), modeOf('folder')]).to.equal([0o640, 0o750]);
     });
 
+    it('may be the root itself, where it is granted and its parent is there', async () => {
+        const make = (name: string, grants: readonly string[]): Promise<number> =>
+            rig
+                .run(
+                    definePlugin({
+                        setup(ctx) {
+                            files = ctx.files(join(rig.root, name));
+                        }
+                    }),
+                    { capabilities: { files: grants } }
+                )
+                .then(() => codeOf(files.createFolder('', { mode: 0o711, parents: true })));
+        const granted = [join(rig.root, 'new')];
+        expect([await make('new', granted), statSync(join(rig.root, 'new')).mode & 0o7777]).to.equal([
+            0, 0o711
+        ]);
+        expect(await codeOf(files.createFolder('', { mode: 0o700, parents: true }))).to.equal(0);
+        expect(statSync(join(rig.root, 'new')).mode & 0o7777).to.equal(0o711);
+        expect(await codeOf(files.createFolder(''))).to.equal(40400);
+        expect(await make('other', granted)).to.equal(50305);
+        expect(await make('none/new', [join(rig.root, 'none/new')])).to.equal(40400);
+        symlinkSync('root', join(rig.root, 'link'));
+        expect(await make('link', [join(rig.root, 'link')])).to.not.equal(0);
+    });
+
     it('keeps the mode of a file that was there', async () => {
         writeFileSync(join(folder, 'kept'), 'old', { mode: 0o600 });
         const handle = await files.open('kept', 'w', 0o666);
