@@ -53,7 +53,7 @@ describe('what ctx.files makes, under the umask of the panel', () => {
     });
 
     it('may be the root itself, where it is granted and its parent is there', async () => {
-        const make = (name: string, grants: readonly string[]): Promise<number> =>
+        const make = (name: string, grants: string[]): Promise<number> =>
             rig
                 .run(
                     definePlugin({
