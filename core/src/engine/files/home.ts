@@ -1,19 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import {
-    chmodSync,
     closeSync,
     fchownSync,
-    lchownSync,
     linkSync,
-    lstatSync,
     mkdirSync,
     openSync,
-    readdirSync,
     readFileSync,
     realpathSync,
     renameSync,
     rmSync,
-    type Stats,
     writeFileSync
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,6 +18,7 @@ import { engineStorageName } from '../../platform/data-dir/data-dir.ts';
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { adoptStorage } from './adopt-storage.ts';
 import { hashOf, noteDataFolder, outsideRoots } from './outside-folders.ts';
+import { claimFolder, handOver, isPrivate, lstat, makeFolder, setOwner } from './ownership.ts';
 import { makeLogsWriteOnly } from './write-only.ts';
 
 /** Who the engine runs as. */
@@ -329,75 +325,4 @@ const placeOf = (own: string): string => {
             rmSync(temporary);
         }
     }
-};
-
-const lstat = (path: string): Stats | null => lstatSync(path, { throwIfNoEntry: false }) ?? null;
-
-const isPrivate = (path: string, uid: number): boolean => {
-    const stats = lstat(path);
-    return stats !== null && stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0;
-};
-
-/** For a folder whose parent is writable by others: it must belong to us already, or be made by us. */
-const claimFolder = (
-    path: string,
-    owner: { readonly uid: number; readonly gid: number },
-    mode: number
-): void => {
-    makeFolder(path);
-    const stats = lstatSync(path);
-    if (stats.uid !== owner.uid || (stats.mode & 0o022) !== 0) {
-        throw new EngineUnavailable(
-            `${path} belongs to another user, or others may write to it; the panel does not use it`
-        );
-    }
-
-    setOwner(path, owner, mode);
-};
-
-const makeFolder = (path: string): void => {
-    try {
-        mkdirSync(path, { mode: 0o700 });
-    } catch (error) {
-        const code = (error as NodeJS.ErrnoException).code;
-        if (code === 'EEXIST' && lstat(path)?.isDirectory() === true) {
-            return;
-        }
-
-        throw new EngineUnavailable(
-            code === 'EEXIST'
-                ? `${path} is not a folder; the panel does not use it`
-                : `cannot make the folder ${path}: ${code}`
-        );
-    }
-};
-
-const setOwner = (
-    path: string,
-    owner: { readonly uid: number; readonly gid: number },
-    mode: number
-): void => {
-    const stats = lstatSync(path);
-    if (stats.uid !== owner.uid || stats.gid !== owner.gid) {
-        lchownSync(path, owner.uid, owner.gid);
-    }
-
-    if ((stats.mode & 0o7777) !== mode) {
-        chmodSync(path, mode);
-    }
-};
-
-/** Gives a folder to the engine's user. Below it, only entries of the former owner follow: never a file of another user that is linked into it. */
-const handOver = (path: string, owner: EngineOwner): void => {
-    const former = lstatSync(path).uid;
-    if (former !== owner.uid) {
-        for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
-            const child = join(entry.parentPath, entry.name);
-            if (lstat(child)?.uid === former) {
-                lchownSync(child, owner.uid, owner.gid);
-            }
-        }
-    }
-
-    setOwner(path, owner, 0o700);
 };

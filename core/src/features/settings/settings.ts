@@ -30,6 +30,7 @@ import {
 import { SettingEntity } from './entities.ts';
 import { type AddressCandidate, addressCandidates } from './server-address.ts';
 import { fixedBy, SettingsState, type SettingView, type Stored } from './state.ts';
+import { textOf, valueOf } from './stored-value.ts';
 import { checkChanges, checkPorts } from './validation.ts';
 
 /** The queue of the engine, which settings get once the engine exists. */
@@ -68,7 +69,6 @@ export interface SettingsOptions {
     readonly interfaces?: () => NodeJS.Dict<readonly NetworkInterfaceInfo[]>;
 }
 
-const label = 'settings';
 
 type Changes = ReadonlyMap<SettingKey, unknown>;
 
@@ -347,15 +347,6 @@ export class Settings implements SettingsSource {
             }
         }
     }
-}
-
-function valueOf(key: SettingKey, text: string | null | undefined, keyring: Pick<Keyring, 'open'>): unknown {
-    return text == null ? undefined : JSON.parse(definitionOf(key).secret ? keyring.open(label, text) : text);
-}
-
-function textOf(key: SettingKey, value: unknown, keyring: Pick<Keyring, 'seal'>): string | null {
-    const text = value === undefined ? null : JSON.stringify(value);
-    return text !== null && definitionOf(key).secret ? keyring.seal(label, text) : text;
 }
 
 /** The changes that make a difference to what is stored. */

@@ -20,13 +20,11 @@ import { confinedApi } from '../isolation/confined.ts';
 import { startGuest, withLeaks } from '../isolation/guest.ts';
 import { messageOf } from '../messages.ts';
 import { Network } from '../network.ts';
-import type { Contracts } from '../partners/contracts.ts';
 import { providerOf } from '../partners/provider.ts';
 import type { MachinePorts, PluginHostPorts } from '../ports.ts';
 import { machinePrograms } from '../programs/machine.ts';
 import { Programs } from '../programs/programs.ts';
 import { PluginServices } from '../programs/services.ts';
-import type { Journal } from '../records/journal.ts';
 import { UsageLog } from '../records/usage-log.ts';
 import { assetRoutes } from '../routes/assets.ts';
 import { createPages } from '../routes/pages.ts';
@@ -50,16 +48,10 @@ import { checkHealth } from './health.ts';
 import { type Publishers, registerHooks } from './registration.ts';
 import { releaseGeneration } from './release.ts';
 import { openMigrated, runSetup } from './setup.ts';
+import type { Shared } from './shared.ts';
 
 const thisMachine: MachinePorts = { programs: machinePrograms, alarm: systemAlarm, root: '' };
 const usual: GenerationTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_000, healthMs: 5_000 };
-
-/** What all generations of one panel share. */
-export interface Shared {
-    readonly ports: PluginHostPorts;
-    readonly journal: Journal;
-    readonly contracts: Contracts;
-}
 
 /** One generation of one plugin. Everything that it acquires is in one of its two scopes. */
 export class PluginGeneration implements Generation {
