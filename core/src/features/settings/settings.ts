@@ -69,7 +69,6 @@ export interface SettingsOptions {
     readonly interfaces?: () => NodeJS.Dict<readonly NetworkInterfaceInfo[]>;
 }
 
-
 type Changes = ReadonlyMap<SettingKey, unknown>;
 
 /** Reads, changes and announces the panel's settings. */

@@ -5,7 +5,11 @@ import { definitionOf, type SettingKey } from './definitions.ts';
 const label = 'settings';
 
 /** The value that a row stores; undefined for the default. */
-export function valueOf(key: SettingKey, text: string | null | undefined, keyring: Pick<Keyring, 'open'>): unknown {
+export function valueOf(
+    key: SettingKey,
+    text: string | null | undefined,
+    keyring: Pick<Keyring, 'open'>
+): unknown {
     return text == null ? undefined : JSON.parse(definitionOf(key).secret ? keyring.open(label, text) : text);
 }
 
