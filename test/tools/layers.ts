@@ -104,7 +104,7 @@ const plants: [rule: string, file: string, lines: string][] = [
     ['sdk', 'sdk/src/planted-32.ts', "import '../testing/src/index.ts';"],
     ['sdk', 'sdk/src/planted-70.ts', "import '../agents/src/index.ts';"],
     ['sdk-agents', 'sdk/agents/src/planted-71.ts', "import '../../../core/src/platform/errors.ts';"],
-    ['sdk-page-kit', 'sdk/page-kit/src/planted-72.ts', "import '../../src/page/page.ts';"],
+    ['sdk-page-kit', 'sdk/page-kit/src/planted-72.ts', "import '../../src/planted-1.ts';"],
     ['sdk-testing', 'sdk/testing/src/planted-33.ts', "import '../../../core/src/panel.ts';"],
     ['core-plugin-runtime-entry', 'core/src/plugin-runtime.ts', "import './features/hosts/service.ts';"],
     ['core-panel', 'core/src/panel.ts', "import '../../extensions/other/src/service.ts';"],
