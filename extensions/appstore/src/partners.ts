@@ -1,7 +1,6 @@
 /** The plugins that this one works with. */
+import type { ContainerContract } from '@portico/plugin-container/contract';
 import { contract } from '@portico/sdk';
-
-import type { ContainerContract } from '../../container/src/contract.ts';
 
 /** What `deploy` is asked for. */
 export interface DeployContract {

@@ -1,7 +1,7 @@
 /** Deploys an app and judges it by its health: containers by their checks, and the main service by what it answers. */
+import type { ContainerStack } from '@portico/plugin-container/contract';
 import { type Actor, isFailure } from '@portico/sdk';
 
-import type { ContainerStack } from '../../../container/src/contract.ts';
 import type { AppDocument } from '../catalogue/app-document.ts';
 import { fail } from '../errors.ts';
 import type { Machine } from '../machine.ts';
