@@ -76,7 +76,7 @@ describe('ctx.api.plan', { timeout: limitMs }, () => {
             const plan = await ask('plan', call);
             expect(await everything(), String(call['id'])).to.equal(state);
             expect(plan.validated, JSON.stringify(plan)).to.equal({ code: 0, message: 'ok' });
-            expect(JSON.stringify(plan)).not.to.match(/c2VjcmV0|whsec_/);
+            expect(JSON.stringify(plan)).not.to.match(/c2VjcmV0|whsec_|hooks\.example\/x/);
             const { code, data, message } = await ask(
                 'call',
                 plan.etag === null ? call : { ...call, ifMatch: plan.etag }
@@ -87,6 +87,7 @@ describe('ctx.api.plan', { timeout: limitMs }, () => {
                     createdAt: _c,
                     updatedAt: _u,
                     secret: _s,
+                    url: _url,
                     ...rest
                 } = (value ?? {}) as Record<string, unknown>;
                 return rest;

@@ -25,7 +25,7 @@ const secret = () =>
 const password = () => joi.secret().max(1024);
 const own = {
     url: joi
-        .string()
+        .secret()
         .max(2048)
         .description(
             'webhook: http or https; no user name, no password. Only its origin is read back; sent back like that, the address stays as it is'
