@@ -156,6 +156,7 @@ describe('ctx.files with names that are no UTF-8', () => {
                 'utf8'
             )
         ) as { portico: { capabilities: object } };
+        mkdirSync(join(rig.root, 'assets')); // where its built pages would lie
         await rig.run(filemanager, {
             name: 'filemanager',
             capabilities: portico.capabilities,
