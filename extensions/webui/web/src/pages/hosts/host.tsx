@@ -83,7 +83,6 @@ function OneHost({ id }: { readonly id: string }) {
                 {data.stateMessage === null ? null : <span class="failure">{data.stateMessage}</span>}
             </p>
             <Tabs label={data.domain} tabs={tabs} />
-            {tab === 'settings' ? <HostPages host={data.id} /> : null}
             {tab === 'check' ? <Checklist id={data.id} /> : null}
             {tab === 'access' ? <Admission id={data.id} /> : null}
             {tab === 'preview' ? <Preview id={data.id} /> : null}
