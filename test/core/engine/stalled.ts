@@ -3,6 +3,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { creates, realRig, type Rig, updates } from '../../support/engine/rig.ts';
+import { freeze } from '../../support/machine/freeze.ts';
 import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
@@ -46,7 +47,7 @@ describe('a stalled engine', { timeout: 60_000 }, () => {
     });
 
     it('refuses a change that needs a load with 50301 in good time, saves nothing, and never serves it', async () => {
-        process.kill(pid, 'SIGSTOP');
+        await freeze(pid);
         const { seconds, error } = await timed(rig.engine.change(updates(1, ownBehaviour)));
         expect(error?.code).to.equal(50301);
         expect(seconds).to.be.below(10);
@@ -69,7 +70,7 @@ describe('a stalled engine', { timeout: 60_000 }, () => {
     });
 
     it('refuses a change of the table alone as quickly', async () => {
-        process.kill(pid, 'SIGSTOP');
+        await freeze(pid);
         const { seconds, error } = await timed(rig.engine.change(updates(1, { enabled: false })));
         expect(error?.code).to.equal(50301);
         expect(seconds).to.be.below(10);
@@ -77,7 +78,7 @@ describe('a stalled engine', { timeout: 60_000 }, () => {
     });
 
     it('has a status that comes quickly and says that the engine does not answer', async () => {
-        process.kill(pid, 'SIGSTOP');
+        await freeze(pid);
         const began = performance.now();
         const status = await rig.engine.status();
         expect((performance.now() - began) / 1000).to.be.below(5);

@@ -26,6 +26,7 @@ import { engineHome, prepareHome } from '../../../../core/src/engine/files/home.
 import { EngineRejected, EngineUnavailable } from '../../../../core/src/engine/port.ts';
 import { identify, isAlive } from '../../../../core/src/platform/process/process-identity.ts';
 import { answerOf, createRealEngine, type RealEngine } from '../../../support/engine/real.ts';
+import { freeze } from '../../../support/machine/freeze.ts';
 import { freePort } from '../../../support/ports.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { until } from '../../../support/until.ts';
@@ -33,18 +34,6 @@ import { until } from '../../../support/until.ts';
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
 const asRoot = itUnless(process.getuid?.() === 0 ? undefined : 'needs root', it);
-
-/** Stops a process, and waits until its last thread has. */
-const freeze = async (pid: number | null): Promise<void> => {
-    process.kill(pid ?? 0, 'SIGSTOP');
-    await until(
-        () =>
-            readdirSync(`/proc/${pid}/task`).every((task) =>
-                /\) T /.test(readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8'))
-            ),
-        'every thread is stopped'
-    );
-};
 
 describe('CaddyDriver', { timeout: 60_000 }, () => {
     let engine: RealEngine;
