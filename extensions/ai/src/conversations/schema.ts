@@ -1,6 +1,8 @@
 /** The shapes of conversations and messages on the wire. */
 import { joi, type Value } from '@portico/sdk';
 
+import { version } from '../version-field.ts';
+
 const title = joi
     .string()
     .trim()
@@ -23,12 +25,6 @@ const pinned = joi
     .label('Pinned')
     .description('Kept for ever')
     .meta({ ui: { column: 3 } });
-const version = joi
-    .number()
-    .integer()
-    .min(1)
-    .label('Version')
-    .meta({ ui: { widget: 'hidden' } });
 const time = joi.string().isoDate().required();
 
 /** A conversation as it is read. */

@@ -1,6 +1,8 @@
 /** The shapes of providers on the wire. */
 import { joi, type Value } from '@portico/sdk';
 
+import { version } from '../version-field.ts';
+
 const type = joi
     .choice({ openai: 'Chat completions (OpenAI and compatible)', anthropic: 'Anthropic messages' })
     .label('Protocol')
@@ -91,12 +93,6 @@ const enabled = joi
     .boolean()
     .label('Enabled')
     .meta({ ui: { column: 6 } });
-const version = joi
-    .number()
-    .integer()
-    .min(1)
-    .label('Version')
-    .meta({ ui: { widget: 'hidden' } });
 
 /** A provider as it is read. */
 export const providerSchema = joi.object({

@@ -4,6 +4,7 @@ import { joi, pages, reply, type Value } from '@portico/sdk';
 import type { MemoryRow } from '../entities.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import { version } from '../version-field.ts';
 
 const text = joi
     .string()
@@ -18,12 +19,6 @@ const tags = joi
     .max(20)
     .label('Tags')
     .meta({ ui: { column: 2 } });
-const version = joi
-    .number()
-    .integer()
-    .min(1)
-    .label('Version')
-    .meta({ ui: { widget: 'hidden' } });
 const memorySchema = joi.object({
     id: joi.number().integer().required().label('Number'),
     version: version.required(),

@@ -6,6 +6,7 @@ import type { PolicyRow, PolicyRunRow } from '../entities.ts';
 import { actionIn } from '../policies/policies.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import { version } from '../version-field.ts';
 
 const part = joi.object({}).unknown();
 const action = joi
@@ -51,12 +52,6 @@ const enabled = joi
     .boolean()
     .label('Enabled')
     .meta({ ui: { column: 4 } });
-const version = joi
-    .number()
-    .integer()
-    .min(1)
-    .label('Version')
-    .meta({ ui: { widget: 'hidden' } });
 
 const policySchema = joi.object({
     id: joi.number().integer().required().label('Number'),
