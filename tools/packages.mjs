@@ -102,6 +102,26 @@ export const SYSTEM_PACKAGES = [
         what: 'the container engine of the tests'
     },
     {
+        command: 'podman',
+        package: 'podman',
+        for: 'test',
+        unit: 'podman.socket',
+        what: 'the second container engine of the tests'
+    },
+    { command: 'runc', package: 'runc', for: 'test', what: 'what that engine runs containers with' },
+    {
+        command: '/usr/lib/podman/netavark',
+        package: 'netavark',
+        for: 'test',
+        what: 'the networks of that engine'
+    },
+    {
+        command: '/usr/lib/podman/aardvark-dns',
+        package: 'aardvark-dns',
+        for: 'test',
+        what: 'the names in those networks'
+    },
+    {
         command: 'docker-registry',
         package: 'docker-registry',
         for: 'test',

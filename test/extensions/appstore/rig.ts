@@ -1,7 +1,5 @@
 /** The plugin in the test kit, with a publisher, and where a test needs it the real `container` on a real engine. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 
 import { type Call, createFailure, type Remote } from '@portico/sdk';
 import { createTestHost, type TestAnswer, type TestHost, type Who } from '@portico/testing';
@@ -229,8 +227,7 @@ export class AppstoreRig implements AsyncDisposable {
 
     /** What the app answers at its address, from inside the namespace of the engine. */
     answer(address: string, path = '/'): { status: number; body: string } | null {
-        const root = this.container?.engine.root ?? '';
-        const pid = readFileSync(join(root, 'pid'), 'utf8').trim();
+        const pid = this.container?.engine.pid ?? 0;
         const { stdout, stderr } = spawnSync(
             'nsenter',
             [

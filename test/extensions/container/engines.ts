@@ -1,10 +1,13 @@
 /** A container engine of the test's own, in a network namespace and with folders of its own, and an image made on the spot. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
+    closeSync,
     cpSync,
     existsSync,
     mkdirSync,
     mkdtempSync,
+    openSync,
     readdirSync,
     readFileSync,
     rmSync,
@@ -21,17 +24,33 @@ export const registryAddress = '127.0.0.1:5000';
 /** The image that every engine of a test has. */
 export const image = 'portico-test/busybox:1';
 
-const programs = ['dockerd', 'containerd', 'unshare', 'setpriv', 'busybox', 'docker-registry'];
+/** An engine that tests run. */
+export type EngineKind = 'docker' | 'podman';
+/** The engines that tests run, each where it can. */
+export const engineKinds = ['docker', 'podman'] as const;
+
+const shared = ['unshare', 'setpriv', 'busybox', 'docker-registry'];
+const programs = {
+    docker: ['dockerd', 'containerd', ...shared],
+    podman: ['podman', 'conmon', 'runc', '/usr/lib/podman/netavark', ...shared]
+};
 const folders = (process.env['PATH'] ?? '').split(':').concat('/usr/sbin', '/sbin');
-const missing = programs.find((program) => !folders.some((folder) => existsSync(join(folder, program))));
 
 /** Why tests with an engine cannot run here; undefined where they can. */
-export const noEngine =
-    process.getuid?.() !== 0
-        ? 'only root runs a container engine'
-        : missing === undefined
-          ? undefined
-          : `${missing} is not installed`;
+export function lackOf(kind: EngineKind): string | undefined {
+    if (process.getuid?.() !== 0) {
+        return 'only root runs a container engine';
+    }
+    const missing = programs[kind].find((program) =>
+        program.startsWith('/')
+            ? !existsSync(program)
+            : !folders.some((folder) => existsSync(join(folder, program)))
+    );
+    return missing === undefined ? undefined : `${missing} is not installed`;
+}
+
+/** Why tests with Docker cannot run here; undefined where they can. */
+export const noEngine = lackOf('docker');
 
 /** What the engine of a test answered. */
 export interface EngineAnswer {
@@ -40,51 +59,37 @@ export interface EngineAnswer {
     readonly data: any;
 }
 
-/** A real dockerd with a real registry beside it. */
-export class DockerEngine implements AsyncDisposable {
+/** A real engine in a network namespace of its own, with a real registry beside it. */
+export class TestEngine implements AsyncDisposable {
+    readonly kind: EngineKind;
     readonly root: string;
-    readonly #daemon: ChildProcess;
-    readonly #exited: Promise<unknown>;
+    readonly #args: readonly string[];
+    /** Holds the namespace, and the registry in it. */
+    readonly #namespace: ChildProcess;
+    #daemon: ChildProcess;
 
-    private constructor(root: string, daemon: ChildProcess) {
+    private constructor(kind: EngineKind, root: string) {
+        this.kind = kind;
         this.root = root;
-        this.#daemon = daemon;
-        this.#exited = new Promise((resolve) => daemon.once('exit', resolve));
-    }
-
-    get socket(): string {
-        return join(this.root, 'docker.sock');
-    }
-
-    static async start(): Promise<DockerEngine> {
-        const root = mkdtempSync(join(tmpdir(), 'pce-'));
-        writeFileSync(
-            join(root, 'daemon.json'),
-            JSON.stringify({
-                'data-root': join(root, 'data'),
-                'exec-root': join(root, 'exec'),
-                pidfile: join(root, 'pid'),
-                hosts: [`unix://${join(root, 'docker.sock')}`],
-                bip: '10.200.0.1/24',
-                dns: ['127.0.0.1'],
-                'shutdown-timeout': 1
-            })
-        );
+        this.#args = kind === 'docker' ? writeDocker(root) : writePodman(root);
         writeFileSync(
             join(root, 'registry.yml'),
             `version: 0.1\nlog: { level: error }\nstorage: { filesystem: { rootdirectory: ${root}/registry }, delete: { enabled: true } }\nhttp: { addr: ${registryAddress} }\n`
         );
-        const script = [
-            'ip link set lo up',
-            `setpriv --pdeathsig KILL docker-registry serve ${root}/registry.yml >${root}/registry.log 2>&1 &`,
-            `exec setpriv --pdeathsig TERM dockerd --config-file ${root}/daemon.json >${root}/dockerd.log 2>&1`
-        ].join('\n');
-        const daemon = spawn('unshare', ['-n', '-m', 'sh', '-c', script], {
-            stdio: 'ignore',
+        const script = `ip link set lo up; echo up; exec setpriv --pdeathsig KILL docker-registry serve ${root}/registry.yml 2>${root}/registry.log`;
+        this.#namespace = spawn('unshare', ['-n', '-m', 'sh', '-c', script], {
+            stdio: ['ignore', 'pipe', 'ignore'],
             env: { PATH: folders.join(':'), HOME: root }
         });
-        const engine = new DockerEngine(root, daemon);
+        this.#daemon = this.#namespace;
+    }
+
+    static async start(kind: EngineKind = 'docker'): Promise<TestEngine> {
+        const root = mkdtempSync(join(tmpdir(), 'pce-'));
+        const engine = new TestEngine(kind, root);
         try {
+            await new Promise((resolve) => engine.#namespace.stdout?.once('data', resolve));
+            engine.#startDaemon();
             await engine.#ready();
             await engine.importImage(image);
             return engine;
@@ -92,6 +97,45 @@ export class DockerEngine implements AsyncDisposable {
             await engine.close();
             throw error;
         }
+    }
+
+    get socket(): string {
+        return join(this.root, 'engine.sock');
+    }
+
+    /** The process of the registry. */
+    get registry(): number {
+        return this.#namespace.pid ?? 0;
+    }
+
+    /** A process in the engine's network namespace. */
+    get pid(): number {
+        return this.#namespace.pid ?? 0;
+    }
+
+    #startDaemon(): void {
+        const log = openSync(join(this.root, 'daemon.log'), 'a');
+        this.#daemon = spawn(
+            'nsenter',
+            [
+                `--net=/proc/${this.pid}/ns/net`,
+                `--mount=/proc/${this.pid}/ns/mnt`,
+                'setpriv',
+                '--pdeathsig',
+                'TERM',
+                ...this.#args
+            ],
+            {
+                stdio: ['ignore', log, log],
+                env: {
+                    PATH: folders.join(':'),
+                    HOME: this.root,
+                    CONTAINERS_CONF: join(this.root, 'containers.conf'),
+                    CONTAINERS_REGISTRIES_CONF: join(this.root, 'registries.conf')
+                }
+            }
+        );
+        closeSync(log);
     }
 
     /** Makes an image of busybox; `mark` makes it another one, `changes` are lines of a Dockerfile. */
@@ -111,6 +155,12 @@ export class DockerEngine implements AsyncDisposable {
         );
         if (status !== 200) {
             throw new Error(`${status} ${JSON.stringify(data)}`);
+        }
+        if (this.kind === 'podman' && tag !== 'latest') {
+            // Podman's import knows no tag.
+            const { status: id } = data as { status: string };
+            await this.ask('POST', `/images/${id}/tag?repo=${encodeURIComponent(repo ?? '')}&tag=${tag}`);
+            await this.ask('DELETE', `/images/${encodeURIComponent(`${repo}:latest`)}`);
         }
     }
 
@@ -153,13 +203,36 @@ export class DockerEngine implements AsyncDisposable {
         });
     }
 
+    /** Runs a container past the plugin, as people do; gives its id. */
+    async run(name: string, body: object = {}): Promise<string> {
+        const { HostConfig: host = {}, ...rest } = body as { HostConfig?: object };
+        const { status, data } = await this.ask('POST', `/containers/create?name=${name}`, {
+            Image: image,
+            Cmd: ['sleep', '1000'],
+            StopTimeout: 0,
+            ...rest,
+            HostConfig: {
+                Ulimits: [
+                    { Name: 'nofile', Soft: 1_024, Hard: 4_096 },
+                    { Name: 'nproc', Soft: 4_096, Hard: 4_096 }
+                ],
+                ...host
+            }
+        });
+        const { status: started } = await this.ask('POST', `/containers/${name}/start`);
+        if (status !== 201 || started !== 204) {
+            throw new Error(`${status} ${started} ${JSON.stringify(data)}`);
+        }
+        return (data as { Id: string }).Id;
+    }
+
     /** Names of all containers, sorted. */
     async names(): Promise<readonly string[]> {
         const { data } = await this.ask('GET', '/containers/json?all=true');
         return (data as { Names: string[] }[]).map(({ Names }) => (Names[0] ?? '').slice(1)).sort();
     }
 
-    /** Stops the daemon as a machine that is switched off would. */
+    /** Makes the daemon answer nothing, as one that hangs. */
     pause(): void {
         this.#daemon.kill('SIGSTOP');
     }
@@ -168,12 +241,43 @@ export class DockerEngine implements AsyncDisposable {
         this.#daemon.kill('SIGCONT');
     }
 
+    /** Ends the daemon, and starts it again. */
+    async restart(): Promise<void> {
+        await this.#end(this.#daemon, 'SIGTERM');
+        this.#startDaemon();
+        await this.#ready();
+    }
+
+    /** Runs the engine's reload, as `systemctl reload docker` does. */
+    reload(): void {
+        this.#daemon.kill('SIGHUP');
+    }
+
     async close(): Promise<void> {
         this.resume();
-        this.#daemon.kill('SIGTERM');
-        await this.#exited;
+        if (this.kind === 'podman') {
+            await this.#removeAll().catch(() => undefined);
+        }
+        await this.#end(this.#daemon, 'SIGTERM');
+        await this.#end(this.#namespace, 'SIGKILL');
         this.#endRest();
         rmSync(this.root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    }
+
+    /** The containers of Podman outlive its service. */
+    async #removeAll(): Promise<void> {
+        const { data } = await this.ask('GET', '/containers/json?all=true');
+        for (const { Id: id } of data as { Id: string }[]) {
+            await this.ask('DELETE', `/containers/${id}?force=true&v=true&t=0`);
+        }
+    }
+
+    async #end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+        if (child.exitCode === null && child.signalCode === null) {
+            const exited = once(child, 'exit');
+            child.kill(signal);
+            await exited;
+        }
     }
 
     /** A container that just ended may have its supervisor for a moment longer than the daemon lives. */
@@ -199,15 +303,50 @@ export class DockerEngine implements AsyncDisposable {
             if (answer?.status === 200) {
                 return;
             }
-            if (this.#daemon.exitCode !== null) {
+            if (this.#daemon.exitCode !== null || this.#daemon.signalCode !== null) {
                 break;
             }
             await wait(50);
         }
         throw new Error(
-            `dockerd does not start:\n${readFileSync(join(this.root, 'dockerd.log'), 'utf8').slice(-3_000)}`
+            `${this.kind} does not start:\n${readFileSync(join(this.root, 'daemon.log'), 'utf8').slice(-3_000)}`
         );
     }
+}
+
+/** Writes what dockerd reads, and gives its command. */
+function writeDocker(root: string): readonly string[] {
+    writeFileSync(
+        join(root, 'daemon.json'),
+        JSON.stringify({
+            'data-root': join(root, 'data'),
+            'exec-root': join(root, 'exec'),
+            pidfile: join(root, 'pid'),
+            hosts: [`unix://${join(root, 'engine.sock')}`],
+            bip: '10.200.0.1/24',
+            dns: ['127.0.0.1'],
+            'shutdown-timeout': 1
+        })
+    );
+    return ['dockerd', '--config-file', join(root, 'daemon.json')];
+}
+
+/** Writes what Podman reads, and gives the command of its service. */
+function writePodman(root: string): readonly string[] {
+    writeFileSync(
+        join(root, 'containers.conf'),
+        [
+            '[containers]\ndefault_ulimits = ["nofile=1024:4096", "nproc=4096:4096"]',
+            `[engine]\nevents_logger = "file"\ncgroup_manager = "cgroupfs"\nruntime = "runc"`,
+            `[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "${root}/networks"\n`
+        ].join('\n')
+    );
+    writeFileSync(
+        join(root, 'registries.conf'),
+        `unqualified-search-registries = ["docker.io"]\n[[registry]]\nlocation = "${registryAddress}"\ninsecure = true\n`
+    );
+    const folders = ['root', 'runroot', 'tmpdir'].flatMap((name) => [`--${name}`, join(root, name)]);
+    return ['podman', ...folders, 'system', 'service', '--time=0', `unix://${join(root, 'engine.sock')}`];
 }
 
 /** A root file system of busybox as a tar archive, with what a busybox that is not static needs. */

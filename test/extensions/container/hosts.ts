@@ -1,16 +1,11 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { itUnless } from '../../support/skip.ts';
-import { image, noEngine, registryAddress } from './engines.ts';
-import { ContainerRig } from './rig.ts';
+import { image, registryAddress } from './engines.ts';
+import { describeOnEngines } from './on-engines.ts';
+import type { ContainerRig } from './rig.ts';
 
 export const lab = Lab.script();
-const { after, before, describe, it } = lab;
-const real = itUnless(noEngine, it);
-const limitMs = 120_000;
-
-let rig: ContainerRig;
 
 /** Asks until the answer is as wanted. */
 async function until<T>(ask: () => Promise<T> | T, wanted: (answer: T) => boolean): Promise<T> {
@@ -24,7 +19,7 @@ async function until<T>(ask: () => Promise<T> | T, wanted: (answer: T) => boolea
 }
 
 /** Where the engine publishes port 80 of a container. */
-async function published(name: string): Promise<string> {
+async function published(rig: ContainerRig, name: string): Promise<string> {
     const { data } = await rig.engine.ask('GET', `/containers/${name}/json`);
     return `127.0.0.1:${data.NetworkSettings.Ports['80/tcp'][0].HostPort}`;
 }
@@ -32,87 +27,83 @@ async function published(name: string): Promise<string> {
 const compose = (name: string, more = ''): string =>
     `# kept\nservices:\n  web:\n    image: ${name} # the app\n    command: [sleep, "1000"]\n    stop_grace_period: 0s\n${more}`;
 
-describe('Hosts, hooks and automatic updates on a real engine', { timeout: limitMs }, () => {
-    before({ timeout: limitMs }, async () => {
-        if (noEngine === undefined) {
-            rig = await ContainerRig.start();
+describeOnEngines(lab, 'Hosts and hooks of stacks on a real engine', (real) => {
+    real(
+        'POST /hosts serves a port, publishes it where it is not, and follows the container',
+        async (rig) => {
+            const single = { name: 'one', image, command: ['sleep', '1000'], stopSeconds: 0 };
+            await rig.make('/containers', { ...single, ports: [{ containerPort: 80 }] });
+            const made = await rig.post('/hosts', { container: 'one', port: 80, domain: 'one.example.com' });
+            expect([made.status, made.data.target]).to.equal([201, await published(rig, 'one')]);
+            const upstream = (domain: string): unknown =>
+                rig.host.hosts.hosts.find((host) => host.domain === domain)?.upstream;
+            expect(upstream('one.example.com')).to.equal(made.data.target);
+            expect(rig.host.hosts.hosts[0]).to.include({ owner: 'container' });
+
+            // A port that the engine found anew: the host goes there.
+            await rig.make('/containers/one/recreate', { ports: [{ containerPort: 80 }] });
+            const moved = await until(
+                () => published(rig, 'one'),
+                (address) => address !== made.data.target
+            );
+            await until(
+                () => upstream('one.example.com'),
+                (address) => address === moved
+            );
+            await until(
+                async () => (await rig.get('/hosts')).data[0].target as string,
+                (address) => address === moved
+            );
+
+            // A port that is not published.
+            await rig.make('/stacks', { name: 'shop', compose: compose(image) });
+            const asked = { stack: 'shop', service: 'web', port: 80, domain: 'shop.example.com' };
+            expect((await rig.post('/hosts', asked)).code).to.equal(40901);
+            const shop = await rig.post('/hosts', {
+                ...asked,
+                publish: true,
+                scheme: 'https',
+                aliases: ['w.example.com']
+            });
+            expect([shop.status, shop.data.target]).to.equal([
+                201,
+                `https://${await published(rig, 'shop-web-1')}`
+            ]);
+            const { data: source } = await rig.get('/stacks/shop/source');
+            expect(source.compose).to.match(/^# kept[^]*# the app[^]*127\.0\.0\.1::80/);
+            await rig.make('/containers', { ...single, name: 'two' });
+            const two = await rig.post('/hosts', {
+                container: 'two',
+                port: 80,
+                domain: 'two.example.com',
+                publish: true
+            });
+            expect(two.data.target).to.equal(await published(rig, 'two'));
+
+            for (const [body, code] of [
+                [{ container: 'absent', port: 80, domain: 'x.example.com' }, 40400],
+                [{ stack: 'shop', service: 'absent', port: 80, domain: 'x.example.com' }, 40400],
+                [{ stack: 'shop', port: 80, domain: 'x.example.com' }, 40001],
+                [{ container: 'one', port: 81, domain: 'x.example.com' }, 40901]
+            ] as const) {
+                expect((await rig.post('/hosts', body)).code).to.equal(code);
+            }
+            const who = { permissions: ['container:read', 'container:write', 'read', 'write'] };
+            const refused = await rig.ask('POST', '/hosts', { ...asked, domain: 'y.example.com' }, who);
+            expect(refused.code).to.equal(40300);
+            expect((await rig.ask('DELETE', `/hosts/${two.data.id}`)).status).to.equal(200);
+            expect(upstream('two.example.com')).to.be.undefined();
+            // What an admin removed in the core is forgotten.
+            rig.host.hosts.hosts.splice(0);
+            await rig.post('/containers/one/restart', { timeoutSeconds: 0 });
+            await until(
+                async () => (await rig.get('/hosts')).data.length,
+                (length) => length === 0
+            );
         }
-    });
+    );
 
-    after({ timeout: limitMs }, async () => {
-        await rig?.close();
-    });
-
-    real('POST /hosts serves a port, publishes it where it is not, and follows the container', async () => {
-        const single = { name: 'one', image, command: ['sleep', '1000'], stopSeconds: 0 };
-        await rig.make('/containers', { ...single, ports: [{ containerPort: 80 }] });
-        const made = await rig.post('/hosts', { container: 'one', port: 80, domain: 'one.example.com' });
-        expect([made.status, made.data.target]).to.equal([201, await published('one')]);
-        const upstream = (domain: string): unknown =>
-            rig.host.hosts.hosts.find((host) => host.domain === domain)?.upstream;
-        expect(upstream('one.example.com')).to.equal(made.data.target);
-        expect(rig.host.hosts.hosts[0]).to.include({ owner: 'container' });
-
-        // A port that the engine found anew: the host goes there.
-        await rig.make('/containers/one/recreate', { user: '0' });
-        const moved = await until(
-            () => published('one'),
-            (address) => address !== made.data.target
-        );
-        await until(
-            () => upstream('one.example.com'),
-            (address) => address === moved
-        );
-        await until(
-            async () => (await rig.get('/hosts')).data[0].target as string,
-            (address) => address === moved
-        );
-
-        // A port that is not published.
-        await rig.make('/stacks', { name: 'shop', compose: compose(image) });
-        const asked = { stack: 'shop', service: 'web', port: 80, domain: 'shop.example.com' };
-        expect((await rig.post('/hosts', asked)).code).to.equal(40901);
-        const shop = await rig.post('/hosts', {
-            ...asked,
-            publish: true,
-            scheme: 'https',
-            aliases: ['w.example.com']
-        });
-        expect([shop.status, shop.data.target]).to.equal([201, `https://${await published('shop-web-1')}`]);
-        const { data: source } = await rig.get('/stacks/shop/source');
-        expect(source.compose).to.match(/^# kept[^]*# the app[^]*127\.0\.0\.1::80/);
-        await rig.make('/containers', { ...single, name: 'two' });
-        const two = await rig.post('/hosts', {
-            container: 'two',
-            port: 80,
-            domain: 'two.example.com',
-            publish: true
-        });
-        expect(two.data.target).to.equal(await published('two'));
-
-        for (const [body, code] of [
-            [{ container: 'absent', port: 80, domain: 'x.example.com' }, 40400],
-            [{ stack: 'shop', service: 'absent', port: 80, domain: 'x.example.com' }, 40400],
-            [{ stack: 'shop', port: 80, domain: 'x.example.com' }, 40001],
-            [{ container: 'one', port: 81, domain: 'x.example.com' }, 40901]
-        ] as const) {
-            expect((await rig.post('/hosts', body)).code).to.equal(code);
-        }
-        const who = { permissions: ['container:read', 'container:write', 'read', 'write'] };
-        const refused = await rig.ask('POST', '/hosts', { ...asked, domain: 'y.example.com' }, who);
-        expect(refused.code).to.equal(40300);
-        expect((await rig.ask('DELETE', `/hosts/${two.data.id}`)).status).to.equal(200);
-        expect(upstream('two.example.com')).to.be.undefined();
-        // What an admin removed in the core is forgotten.
-        rig.host.hosts.hosts.splice(0);
-        await rig.post('/containers/one/restart', { timeoutSeconds: 0 });
-        await until(
-            async () => (await rig.get('/hosts')).data.length,
-            (length) => length === 0
-        );
-    });
-
-    real('POST /hooks/{key} pulls and deploys, waits once, and tells a stranger nothing', async () => {
+    real('POST /hooks/{key} pulls and deploys, waits once, and tells a stranger nothing', async (rig) => {
         const name = `${registryAddress}/hooked/app:1`;
         await rig.engine.importImage(name, 'first');
         await rig.make('/images/push', { image: name });
@@ -164,72 +155,80 @@ describe('Hosts, hooks and automatic updates on a real engine', { timeout: limit
         )[0] as { hook_token: unknown };
         expect(kept).to.be.null();
     });
-
-    real(
-        'checks images by the clock, tells of a newer one once, and updates the stacks that want it',
-        async () => {
-            const name = `${registryAddress}/auto/app:1`;
-            const push = async (mark: string): Promise<void> => {
-                await rig.engine.importImage(name, mark);
-                await rig.make('/images/push', { image: name });
-            };
-            const auto = (mode: string) => ({ autoUpdate: { mode, everyHours: 1 } });
-            const newest = async (): Promise<string> =>
-                (await rig.get('/stacks/auto/revisions')).data[0].because;
-            const notices = (event: string) =>
-                rig.host.notifications.filter((notice) => notice.event.endsWith(event));
-            await push('first');
-            await rig.make('/stacks', { name: 'auto', compose: compose(name), ...auto('check') });
-            expect((await rig.get('/stacks/auto')).data.autoUpdate).to.equal({
-                mode: 'check',
-                everyHours: 1
-            });
-            await push('second');
-            await rig.host.clock.advance({ hours: 2 });
-            await rig.host.clock.advance({ hours: 2 });
-            expect(notices('image-outdated').length).to.equal(1);
-            expect(await newest()).to.equal('created');
-
-            await rig.make('/stacks/auto', auto('apply'), 'PUT');
-            await rig.host.clock.advance({ hours: 2 });
-            await until(newest, (because) => because === 'automatic update');
-            // A digest that the stack went back from is not taken again.
-            await rig.make('/stacks/auto/rollback', { revision: 1 });
-            await rig.host.clock.advance({ hours: 2 });
-            await rig.host.tasks.wait();
-            expect(await newest()).to.equal('rollback to 1');
-
-            // A newer image that does not come up: what ran before runs, and a notice says so.
-            await rig.engine.importImage(name, 'third', { ENTRYPOINT: '["false"]' });
-            await rig.make('/images/push', { image: name });
-            await rig.host.clock.advance({ hours: 2 });
-            await until(
-                () => notices('update-failed').length,
-                (count) => count > 0
-            );
-            expect((await rig.get('/stacks/auto')).data.state).to.equal('running');
-            expect(await newest()).to.equal('rollback to 1');
-
-            // Images of single containers are checked, too.
-            const single = `${registryAddress}/auto/single:1`;
-            await rig.engine.importImage(single, 'first');
-            await rig.make('/images/push', { image: single });
-            await rig.make('/containers', {
-                name: 'lone',
-                image: single,
-                command: ['sleep', '1000'],
-                stopSeconds: 0
-            });
-            const { data: first } = await rig.get(`/images/${encodeURIComponent(single)}`);
-            await rig.engine.importImage(single, 'second');
-            await rig.make('/images/push', { image: single });
-            await rig.post('/images/tag', { id: first.id, tag: single });
-            await rig.host.clock.advance({ hours: 25 });
-            const told = notices('image-outdated').map(({ data }) => data?.['image']);
-            expect(told.filter((each) => each === single).length).to.equal(1);
-            expect((await rig.get(`/images/${encodeURIComponent(single)}`)).data.update.state).to.equal(
-                'outdated'
-            );
-        }
-    );
 });
+
+// Podman asks no registry for a digest.
+describeOnEngines(
+    lab,
+    'Automatic updates on a real engine',
+    (real) => {
+        real(
+            'checks images by the clock, tells of a newer one once, and updates the stacks that want it',
+            async (rig) => {
+                const name = `${registryAddress}/auto/app:1`;
+                const push = async (mark: string): Promise<void> => {
+                    await rig.engine.importImage(name, mark);
+                    await rig.make('/images/push', { image: name });
+                };
+                const auto = (mode: string) => ({ autoUpdate: { mode, everyHours: 1 } });
+                const newest = async (): Promise<string> =>
+                    (await rig.get('/stacks/auto/revisions')).data[0].because;
+                const notices = (event: string) =>
+                    rig.host.notifications.filter((notice) => notice.event.endsWith(event));
+                await push('first');
+                await rig.make('/stacks', { name: 'auto', compose: compose(name), ...auto('check') });
+                expect((await rig.get('/stacks/auto')).data.autoUpdate).to.equal({
+                    mode: 'check',
+                    everyHours: 1
+                });
+                await push('second');
+                await rig.host.clock.advance({ hours: 2 });
+                await rig.host.clock.advance({ hours: 2 });
+                expect(notices('image-outdated').length).to.equal(1);
+                expect(await newest()).to.equal('created');
+
+                await rig.make('/stacks/auto', auto('apply'), 'PUT');
+                await rig.host.clock.advance({ hours: 2 });
+                await until(newest, (because) => because === 'automatic update');
+                // A digest that the stack went back from is not taken again.
+                await rig.make('/stacks/auto/rollback', { revision: 1 });
+                await rig.host.clock.advance({ hours: 2 });
+                await rig.host.tasks.wait();
+                expect(await newest()).to.equal('rollback to 1');
+
+                // A newer image that does not come up: what ran before runs, and a notice says so.
+                await rig.engine.importImage(name, 'third', { ENTRYPOINT: '["false"]' });
+                await rig.make('/images/push', { image: name });
+                await rig.host.clock.advance({ hours: 2 });
+                await until(
+                    () => notices('update-failed').length,
+                    (count) => count > 0
+                );
+                expect((await rig.get('/stacks/auto')).data.state).to.equal('running');
+                expect(await newest()).to.equal('rollback to 1');
+
+                // Images of single containers are checked, too.
+                const single = `${registryAddress}/auto/single:1`;
+                await rig.engine.importImage(single, 'first');
+                await rig.make('/images/push', { image: single });
+                await rig.make('/containers', {
+                    name: 'lone',
+                    image: single,
+                    command: ['sleep', '1000'],
+                    stopSeconds: 0
+                });
+                const { data: first } = await rig.get(`/images/${encodeURIComponent(single)}`);
+                await rig.engine.importImage(single, 'second');
+                await rig.make('/images/push', { image: single });
+                await rig.post('/images/tag', { id: first.id, tag: single });
+                await rig.host.clock.advance({ hours: 25 });
+                const told = notices('image-outdated').map(({ data }) => data?.['image']);
+                expect(told.filter((each) => each === single).length).to.equal(1);
+                expect((await rig.get(`/images/${encodeURIComponent(single)}`)).data.update.state).to.equal(
+                    'outdated'
+                );
+            }
+        );
+    },
+    { kinds: ['docker'] }
+);

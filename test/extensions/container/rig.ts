@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createTestHost, type TestAnswer, type TestHost } from '@portico/testing';
 
 import container from '../../../extensions/container/src/index.ts';
-import { DockerEngine } from './engines.ts';
+import { type EngineKind, TestEngine } from './engines.ts';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are looked into by the tests, field by field
 type Data = any;
@@ -21,17 +21,17 @@ export interface EndedTask {
 /** One plugin, one engine, and folders for binds. */
 export class ContainerRig implements AsyncDisposable {
     readonly host: TestHost;
-    readonly engine: DockerEngine;
+    readonly engine: TestEngine;
     readonly folder: string;
 
-    private constructor(host: TestHost, engine: DockerEngine, folder: string) {
+    private constructor(host: TestHost, engine: TestEngine, folder: string) {
         this.host = host;
         this.engine = engine;
         this.folder = folder;
     }
 
-    static async start(settings: object = {}): Promise<ContainerRig> {
-        const engine = await DockerEngine.start();
+    static async start(settings: object = {}, kind: EngineKind = 'docker'): Promise<ContainerRig> {
+        const engine = await TestEngine.start(kind);
         const folder = mkdtempSync(join(tmpdir(), 'pcr-'));
         mkdirSync(join(folder, 'roots'));
         const host = await createTestHost(container, {

@@ -20,7 +20,11 @@ export function archiveOf(files: Readonly<Record<string, string>>, compress = fa
 
 /** The text of a file in a tar archive. */
 export function fileIn(archive: Uint8Array, path: string): string {
-    return execFileSync('tar', ['-xOf', '-', path], { input: archive, encoding: 'utf8' });
+    // One engine writes `./a`, the other `a`.
+    const found = execFileSync('tar', ['-tf', '-'], { input: archive, encoding: 'utf8' })
+        .split('\n')
+        .find((name) => name.replace(/^\.\//, '') === path);
+    return execFileSync('tar', ['-xOf', '-', found ?? path], { input: archive, encoding: 'utf8' });
 }
 
 /** The code of the failure that a promise ends with; undefined when it succeeds. */

@@ -72,12 +72,12 @@ export async function execute(
     // An answer that was cut by its signal may end without an error.
     signal.throwIfAborted();
     truncated ||= time.aborted;
-    const { ExitCode: exitCode } = await engine.call<{ ExitCode: number | null }>(
-        'GET',
-        `/exec/${exec}/json`
-    );
+    const { ExitCode: exitCode, Running: running } = await engine.call<{
+        ExitCode: number | null;
+        Running: boolean;
+    }>('GET', `/exec/${exec}/json`);
     return {
-        exitCode,
+        exitCode: running ? null : exitCode,
         stdout: Buffer.concat(output.stdout).toString(),
         stderr: Buffer.concat(output.stderr).toString(),
         truncated

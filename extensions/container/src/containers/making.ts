@@ -1,6 +1,9 @@
 /** Makes containers of resulting specs, and removes them. The only place that calls the engine's create. */
 import { setTimeout as wait } from 'node:timers/promises';
 
+import { isFailure } from '@portico/sdk';
+
+import type { InspectedContainer } from '../engine/documents.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { fail } from '../errors.ts';
@@ -14,6 +17,7 @@ const slowMs = 120_000;
 /** A container that runs so long is said to run. */
 const settledMs = 1_000;
 const pollMs = 150;
+const defaultCheckMs = 30_000;
 
 /** How a container that was started does. */
 export type Outcome = 'started' | 'running' | 'healthy' | 'completed';
@@ -100,6 +104,7 @@ export class Making {
     /** Waits until a container does as it should. @throws DEPLOY_FAILED 42252 as soon as it cannot any more */
     async waitFor(id: string, { until, deadline, signal, service }: WaitOptions): Promise<void> {
         let runsSince = 0;
+        let checkedAt = Date.now();
         for (;;) {
             signal.throwIfAborted();
             const container = await this.#inventory.container(id);
@@ -121,11 +126,31 @@ export class Making {
             if (until !== 'completed' && isSettled && (health === 'healthy' || health === 'none')) {
                 return;
             }
+            if (health === 'starting' && Date.now() - checkedAt >= checkEveryMs(container)) {
+                await this.#checkHealth(container.Id, signal);
+                checkedAt = Date.now();
+                continue;
+            }
             if (Date.now() > deadline) {
                 const why = health === 'starting' ? 'not healthy in time' : 'not running in time';
                 throw fail.DEPLOY_FAILED({ service, why });
             }
             await wait(pollMs, undefined, { signal });
+        }
+    }
+
+    /** Podman leaves checks to timers of systemd, which a machine may not run: so a wait makes them. */
+    async #checkHealth(id: string, signal: AbortSignal): Promise<void> {
+        const { kind } = await this.#engine.info();
+        if (kind === 'podman') {
+            await this.#engine
+                .call('GET', `/libpod/containers/${id}/healthcheck`, { signal, patienceMs: slowMs })
+                .catch((error: unknown) => {
+                    // The container ended meanwhile: the next look says so.
+                    if (!isFailure(error) || error.code === 50350) {
+                        throw error;
+                    }
+                });
         }
     }
 
@@ -158,4 +183,10 @@ export class Making {
             }
         }
     }
+}
+
+/** How often the check of a container is made. */
+function checkEveryMs({ Config: { Healthcheck: check } }: InspectedContainer): number {
+    const { Interval: interval = 0 } = check ?? {};
+    return interval > 0 ? interval / 1_000_000 : defaultCheckMs;
 }

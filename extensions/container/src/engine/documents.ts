@@ -185,6 +185,7 @@ export interface InspectedContainer {
 /** A row of `GET /images/json`. */
 export interface ListedImage {
     readonly Id: string;
+    readonly Labels?: Labels | null;
     readonly RepoTags: readonly string[] | null;
     readonly RepoDigests: readonly string[] | null;
     readonly Created: number;

@@ -64,11 +64,11 @@ export class Engine {
         }
     }
 
-    /** A call that answers JSON. @throws ENGINE_REFUSED 42254, NOT_FOUND 40400, IN_USE 40901, ENGINE_DOWN 50350, TOOL_MISSING 50302 */
+    /** A call that answers JSON, or nothing. @throws ENGINE_REFUSED 42254, NOT_FOUND 40400, IN_USE 40901, ENGINE_DOWN 50350, TOOL_MISSING 50302 */
     async call<T>(method: string, path: string, call: EngineCall = {}): Promise<T> {
         const response = await this.open(method, path, call);
         const text = await readText(response);
-        return (text === '' ? null : JSON.parse(text)) as T;
+        return (isEmpty(text) ? null : parse(text)) as T;
     }
 
     /** As {@link Engine.call}; null where the engine has nothing of that name. */
@@ -120,7 +120,7 @@ export class Engine {
         for (const socket of setting === undefined ? places : [setting]) {
             try {
                 const response = await this.#request(socket, 'GET', '/version', {});
-                return infoOf(socket, JSON.parse(await readText(response)) as EngineVersion);
+                return infoOf(socket, parse(await readText(response)) as EngineVersion);
             } catch (error) {
                 const { code } = ((error as FailureError).cause ?? {}) as { code?: string };
                 absent &&= code === 'ENOENT' || code === undefined;
@@ -237,6 +237,18 @@ function infoOf(socket: string, version: EngineVersion): EngineInfo {
         socket,
         prefix: `/v1.${api}`
     };
+}
+
+/** Podman says OK where Docker says nothing. */
+const isEmpty = (text: string): boolean => text === '' || text.trim() === 'OK';
+
+/** @throws ENGINE_DOWN 50350 for what is no JSON, or was cut */
+function parse(text: string): unknown {
+    try {
+        return JSON.parse(text);
+    } catch {
+        throw fail.ENGINE_DOWN({ why: 'its answer is no JSON' });
+    }
 }
 
 async function readText(response: IncomingMessage): Promise<string> {

@@ -1,6 +1,7 @@
 /** What the engine has, as the services ask for it. */
 import { errors } from '@portico/sdk';
 
+import { familiarName } from '../images/reference.ts';
 import { specOf } from '../spec/from-inspect.ts';
 import { isReservedLabel, labelOf, type Spec } from '../spec/spec.ts';
 import type {
@@ -9,7 +10,8 @@ import type {
     InspectedContainer,
     InspectedImage,
     Labels,
-    ListedContainer
+    ListedContainer,
+    ListedImage
 } from './documents.ts';
 import type { Engine } from './engine.ts';
 
@@ -34,7 +36,7 @@ export class Inventory {
     async list(stack?: string): Promise<readonly ListedContainer[]> {
         const listed = await this.#list(stack === undefined ? null : `${labelOf.project}=${stack}`);
         return listed
-            .map((each) => ({ ...each, Labels: given(each.Labels) }))
+            .map((each) => ({ ...each, Image: familiarName(each.Image), Labels: given(each.Labels) }))
             .filter(({ Labels: labels }) => labels[labelOf.helper] === undefined);
     }
 
@@ -67,7 +69,16 @@ export class Inventory {
         );
         return found === null
             ? null
-            : { ...found, Config: { ...found.Config, Labels: given(found.Config.Labels ?? null) } };
+            : {
+                  ...found,
+                  Config: {
+                      ...found.Config,
+                      ...(found.Config.Image === undefined
+                          ? {}
+                          : { Image: familiarName(found.Config.Image) }),
+                      Labels: given(found.Config.Labels ?? null)
+                  }
+              };
     }
 
     /** A container with its spec. @throws NOT_FOUND 40400 */
@@ -89,8 +100,19 @@ export class Inventory {
         return specOf({ container, image, volumes, networks });
     }
 
-    image(reference: string): Promise<InspectedImage | null> {
-        return this.#engine.find(`/images/${encodeURIComponent(reference)}/json`);
+    async image(reference: string): Promise<InspectedImage | null> {
+        const found = await this.#engine.find<InspectedImage>(
+            `/images/${encodeURIComponent(reference)}/json`
+        );
+        return found === null ? null : withFamiliarNames(found);
+    }
+
+    /** Images; `dangling`: those without a name, or the others. */
+    async images(dangling?: boolean): Promise<readonly ListedImage[]> {
+        const listed = await this.#engine.call<readonly ListedImage[]>('GET', '/images/json', {
+            query: dangling === undefined ? {} : { filters: JSON.stringify({ dangling: [String(dangling)] }) }
+        });
+        return listed.map(withFamiliarNames);
     }
 
     /** Volumes by name. */
@@ -107,6 +129,14 @@ export class Inventory {
         const networks = await this.#engine.call<readonly EngineNetwork[]>('GET', '/networks');
         return new Map(networks.map((network) => [network.Name, network]));
     }
+}
+
+function withFamiliarNames<T extends InspectedImage | ListedImage>(image: T): T {
+    return {
+        ...image,
+        RepoTags: image.RepoTags?.map(familiarName) ?? null,
+        RepoDigests: image.RepoDigests?.map(familiarName) ?? null
+    };
 }
 
 /** Labels without those that are reserved and empty: they only hide what an image says. */

@@ -6,6 +6,7 @@ import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Storage } from '../storage/storage.ts';
 import { progressOf } from './progress.ts';
+import { familiarName } from './reference.ts';
 
 /** An image that a registry found. */
 export interface FoundImage {
@@ -69,7 +70,7 @@ export class ImageArchives {
         for await (const { stream = '' } of progressOf(response)) {
             const [, name] = /^Loaded image(?: ID|\(s\))?: (\S+)/.exec(stream) ?? [];
             if (name !== undefined) {
-                images.push(...name.split(','));
+                images.push(...name.split(',').map(familiarName));
                 log(stream.trim());
             }
         }

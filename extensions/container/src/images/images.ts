@@ -62,12 +62,7 @@ export class Images {
 
     async list(dangling: boolean | undefined): Promise<readonly ImageView[]> {
         const [images, users, updates] = await Promise.all([
-            this.#engine.call<readonly ListedImage[]>('GET', '/images/json', {
-                query:
-                    dangling === undefined
-                        ? {}
-                        : { filters: JSON.stringify({ dangling: [String(dangling)] }) }
-            }),
+            this.#inventory.images(dangling),
             this.#users(),
             this.#updates.read()
         ]);

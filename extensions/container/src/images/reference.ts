@@ -20,6 +20,9 @@ const shape = new RegExp(
 export const isReference = (text: string): boolean =>
     text.length <= 255 && (shape.test(text) || /^sha256:[0-9a-f]{64}$/.test(text));
 
+/** The name as people write it: Podman writes the registry of Docker Hub out, Docker does not. */
+export const familiarName = (name: string): string => name.replace(/^docker\.io\/(?:library\/)?/, '');
+
 /** The parts of a name; null where it is none. */
 export function parseReference(text: string): Reference | null {
     const [, repository, tag = null, digest = null] = shape.exec(text) ?? [];

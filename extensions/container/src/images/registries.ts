@@ -104,13 +104,7 @@ export class Registries {
     async headersFor(image: string): Promise<Readonly<Record<string, string>>> {
         const registry = serverOf(parseReference(image)?.registry ?? '');
         const row = (await this.list()).find(({ server }) => server === registry);
-        return row === undefined
-            ? {}
-            : {
-                  'x-registry-auth': Buffer.from(JSON.stringify(await this.#loginOf(row))).toString(
-                      'base64url'
-                  )
-              };
+        return row === undefined ? {} : { 'x-registry-auth': encode(await this.#loginOf(row)) };
     }
 
     /** The header by which the engine logs in to the registries that the file of a build names, to each with its own login. */
@@ -121,8 +115,7 @@ export class Registries {
                 return [server, await this.#loginOf(row)] as const;
             })
         );
-        const config = JSON.stringify(Object.fromEntries(logins));
-        return { 'x-registry-config': Buffer.from(config).toString('base64url') };
+        return logins.length === 0 ? {} : { 'x-registry-config': encode(Object.fromEntries(logins)) };
     }
 
     async #loginOf({ server, username, password }: RegistryRow): Promise<object> {
@@ -133,6 +126,10 @@ export class Registries {
         };
     }
 }
+
+/** JSON as both engines read it in a header: Podman takes the alphabet of URLs alone, and wants the padding. */
+const encode = (data: object): string =>
+    Buffer.from(JSON.stringify(data)).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 
 /** A registry without its password. */
 export function viewOf({ id, server, username }: Omit<RegistryRow, 'password'>): RegistryView {

@@ -192,10 +192,7 @@ export class Prune {
     /** Images that a revision of a stack could go back to stay: no registry may have them any more. */
     async #images(input: PruneInput): Promise<readonly Prunable[]> {
         const [images, listed, kept] = await Promise.all([
-            this.#engine.call<readonly (ListedImage & { readonly Labels?: Labels | null })[]>(
-                'GET',
-                '/images/json'
-            ),
+            this.#inventory.images(),
             this.#inventory.list(),
             this.#store.imageIds()
         ]);

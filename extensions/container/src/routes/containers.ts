@@ -272,9 +272,12 @@ function registerContent(ctx: Ctx, { engine, inventory }: Services): void {
             if (!container.State.Running) {
                 return [];
             }
+            const { kind } = await engine.info();
             const top = await engine.call<{ Titles: string[]; Processes: string[][] }>(
                 'GET',
-                `/containers/${container.Id}/top`
+                `/containers/${container.Id}/top`,
+                // Without these Podman gives a row as one text; Docker has its own form for them.
+                { query: kind === 'podman' ? { ps_args: 'pid,user,args' } : {} }
             );
             const column = (...names: string[]): number =>
                 top.Titles.findIndex((title) => names.includes(title));

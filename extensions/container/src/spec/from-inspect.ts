@@ -65,7 +65,7 @@ function processOf(
     base: ContainerConfig,
     { Id: id }: InspectedContainer
 ): Partial<Spec> {
-    const inherited = new Set(base.Env ?? []);
+    const inherited = new Set([...(base.Env ?? []), ...envOfPodman(config, base)]);
     const entrypoint = listOf(config.Entrypoint);
     const ownEntrypoint = same(entrypoint, listOf(base.Entrypoint)) ? null : entrypoint;
     const healthcheck = healthcheckOf(config);
@@ -94,6 +94,23 @@ function processOf(
         stopSeconds: config.StopTimeout ?? null,
         healthcheck: same(healthcheck, healthcheckOf(base)) ? null : healthcheck
     };
+}
+
+/** What Podman puts among the variables of each container. */
+function envOfPodman(
+    { Env: env, Hostname: hostname }: ContainerConfig,
+    base: ContainerConfig
+): readonly string[] {
+    if (env?.includes('container=podman') !== true) {
+        return [];
+    }
+    const hasPath = (base.Env ?? []).some((entry) => entry.startsWith('PATH='));
+    return [
+        'container=podman',
+        'TERM=xterm',
+        `HOSTNAME=${hostname}`,
+        ...(hasPath ? [] : env.filter((entry) => entry.startsWith('PATH=')))
+    ];
 }
 
 function confinementOf(host: HostConfig): Partial<Spec> {

@@ -61,7 +61,7 @@ export class Logs {
     }
 
     async *#read(id: string, raw: boolean, query: LogQuery): AsyncGenerator<LogLine> {
-        const { after } = query;
+        const after = query.after === null ? null : placeOf(query.after);
         const response = await this.#engine.open('GET', `/containers/${id}/logs`, {
             query: {
                 follow: query.follow,
@@ -69,20 +69,21 @@ export class Logs {
                 stderr: query.stream !== 'stdout',
                 timestamps: true,
                 tail: after === null ? query.tail : 'all',
-                since: after === null ? secondsOf(query.since) : engineTime(after),
+                since: after === null ? secondsOf(query.since) : engineTime(after.time),
                 until: secondsOf(query.until)
             },
             signal: query.signal,
             patienceMs: 30_000
         });
         try {
-            let cut = { at: '', id: '' };
+            let cut: Place = { time: '', stdout: 0, stderr: 0 };
             for await (const { stream, text } of readLines(readFrames(response, raw))) {
-                const [, at, rest = ''] = /^(\d{4}-\d\d-\d\dT\S+) ?(.*)$/s.exec(text) ?? [];
+                const [, time, rest = ''] = /^(\d{4}-\d\d-\d\dT\S+) ?(.*)$/s.exec(text) ?? [];
                 // A piece of a line that was cut has no time of its own.
-                cut = at === undefined ? cut : { at: new Date(Date.parse(at)).toISOString(), id: at };
-                if (after === null || compareTimes(cut.id, after) > 0) {
-                    yield { id: cut.id, at: cut.at, stream, text: at === undefined ? text : rest };
+                cut = time === undefined ? cut : nextPlace(cut, time, stream);
+                if (after === null || isAfter(cut, after, stream)) {
+                    const at = new Date(Date.parse(cut.time)).toISOString();
+                    yield { id: idOf(cut), at, stream, text: time === undefined ? text : rest };
                 }
             }
         } catch (error) {
@@ -93,6 +94,32 @@ export class Logs {
             response.destroy();
         }
     }
+}
+
+/** Where a line stands: its time as the engine tells it, and how many lines of each stream had that time so far. */
+interface Place {
+    readonly time: string;
+    readonly stdout: number;
+    readonly stderr: number;
+}
+
+function nextPlace(before: Place, time: string, stream: OutputLine['stream']): Place {
+    const same = before.time === time ? before : { stdout: 0, stderr: 0 };
+    return { ...same, time, [stream]: same[stream] + 1 };
+}
+
+/** Docker tells nanoseconds, which are enough. Podman tells seconds, so lines of one second are counted. */
+const idOf = ({ time, stdout, stderr }: Place): string =>
+    time.includes('.') ? time : `${time}~${stdout}.${stderr}`;
+
+function placeOf(id: string): Place {
+    const [, time = id, stdout, stderr] = /^(.*)~(\d+)\.(\d+)$/.exec(id) ?? [];
+    return { time, stdout: Number(stdout ?? Infinity), stderr: Number(stderr ?? Infinity) };
+}
+
+function isAfter(place: Place, after: Place, stream: OutputLine['stream']): boolean {
+    const order = compareTimes(place.time, after.time);
+    return order > 0 || (order === 0 && place[stream] > after[stream]);
 }
 
 /** Seconds since 1970 of an ISO time, as the engine takes it. */

@@ -12,8 +12,8 @@ import type { Ctx } from '../settings.ts';
 import { emptySpec, labelOf } from '../spec/spec.ts';
 import { tarOf } from '../spec/tar.ts';
 
-/** An image with nothing in it: containers of it are made to reach a volume, and are never started. */
-export const emptyImage = 'portico-empty:1';
+/** An image with nothing in it: containers of it are made to reach a volume, and are never started. Podman gives an import no other tag. */
+export const emptyImage = 'portico-empty:latest';
 const folder = '/volume';
 
 /** Reads and writes whole volumes. */
@@ -91,7 +91,7 @@ export class VolumeArchives {
     async #helper(volume: string, readOnly: boolean): Promise<string> {
         if ((await this.#inventory.image(emptyImage)) === null) {
             await this.#engine.call('POST', '/images/create', {
-                query: { fromSrc: '-', repo: 'portico-empty', tag: '1' },
+                query: { fromSrc: '-', repo: 'portico-empty', tag: 'latest' },
                 body: (async function* bytes() {
                     yield tarOf([{ path: '/.empty', content: '', mode: 0o444, uid: 0, gid: 0 }]);
                 })(),

@@ -7,19 +7,14 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { ContainerContract } from '../../../../extensions/container/src/contract.ts';
-import { itUnless } from '../../../support/skip.ts';
-import { image, noEngine, registryAddress } from '../engines.ts';
-import { ContainerRig } from '../rig.ts';
+import { image, registryAddress } from '../engines.ts';
+import { describeOnEngines } from '../on-engines.ts';
+import type { ContainerRig } from '../rig.ts';
 
 export const lab = Lab.script();
-const { after, before, describe, it } = lab;
-const real = itUnless(noEngine, it);
-const limitMs = 120_000;
-
-let rig: ContainerRig;
 
 /** The contract as another plugin has it. */
-function partner(plugin: string, who?: 'admin' | 'operator') {
+function partner(rig: ContainerRig, plugin: string, who?: 'admin' | 'operator') {
     return rig.host.contract<ContainerContract>({ plugin, ...(who === undefined ? {} : { who }) });
 }
 
@@ -38,20 +33,10 @@ function contextOf(dockerfile: string, piece = 700): Buffer[] {
     );
 }
 
-describe('The contract of container', { timeout: limitMs }, () => {
-    before({ timeout: limitMs }, async () => {
-        if (noEngine === undefined) {
-            rig = await ContainerRig.start();
-        }
-    });
-
-    after({ timeout: limitMs }, async () => {
-        await rig?.close();
-    });
-
-    real('makes, changes, controls and removes stacks that only their maker changes', async () => {
-        const shop = partner('shop');
-        expect((await shop.engine({})).kind).to.equal('docker');
+describeOnEngines(lab, 'The contract of container', (real) => {
+    real('makes, changes, controls and removes stacks that only their maker changes', async (rig) => {
+        const shop = partner(rig, 'shop');
+        expect((await shop.engine({})).kind).to.equal(rig.engine.kind);
         const plan = await shop.plan({ name: 'app', compose: compose() });
         expect([plan.valid, plan.consent]).to.equal([true, null]);
         expect(await shop.stack({ name: 'app' })).to.be.null();
@@ -64,7 +49,7 @@ describe('The contract of container', { timeout: limitMs }, () => {
         expect(await shop.stack({ name: 'app' })).to.include({ state: 'running', revision: 2 });
         expect((await shop.rollback({ stack: 'app', revision: 1 })).revision).to.equal(3);
 
-        const other = partner('other');
+        const other = partner(rig, 'other');
         for (const attempt of [
             other.stack({ name: 'app' }),
             other.apply({ name: 'app', compose: compose() }),
@@ -105,8 +90,8 @@ describe('The contract of container', { timeout: limitMs }, () => {
         ]);
     });
 
-    real('takes its last change back without a person, and brings images', async () => {
-        const shop = partner('shop');
+    real('takes its last change back without a person, and brings images', async (rig) => {
+        const shop = partner(rig, 'shop');
         await shop.apply({ name: 'back', compose: compose() });
         // What was consented to comes back without a person; what is new does not.
         const open = compose(', ports: ["0.0.0.0:18999:80"]');
@@ -114,7 +99,7 @@ describe('The contract of container', { timeout: limitMs }, () => {
         expect(
             (await shop.apply({ name: 'back', compose: open }).catch((error: unknown) => error)) as object
         ).to.include({ code: 40951 });
-        await partner('shop', 'admin').apply({
+        await partner(rig, 'shop', 'admin').apply({
             name: 'back',
             compose: open,
             ...(consent === null ? {} : { consent })
@@ -137,28 +122,28 @@ describe('The contract of container', { timeout: limitMs }, () => {
         ).to.include({ code: 50250 });
     });
 
-    real('takes consent from a person who may give it alone', async () => {
+    real('takes consent from a person who may give it alone', async (rig) => {
         const open = `services: { app: { image: ${image}, command: [sleep, "1000"], ports: ["0.0.0.0:18080:80"], stop_grace_period: 0s } }`;
-        const asked = await partner('shop')
+        const asked = await partner(rig, 'shop')
             .apply({ name: 'open', compose: open })
             .catch((error: unknown) => error as { code: number; data: { plan: { consent: string } } });
         expect(asked).to.include({ code: 40951 });
         const { consent } = (asked as { data: { plan: { consent: string } } }).data.plan;
         const give = (who?: 'admin' | 'operator') =>
-            partner('shop', who).apply({ name: 'open', compose: open, consent });
+            partner(rig, 'shop', who).apply({ name: 'open', compose: open, consent });
         expect((await give().catch((error: unknown) => error)) as object).to.include({ code: 40300 });
         expect((await give('operator').catch((error: unknown) => error)) as object).to.include({
             code: 40300
         });
         expect((await give('admin')).state).to.equal('running');
         const evil = `services: { app: { image: ${image}, privileged: true } }`;
-        const refused = partner('shop', 'admin').apply({ name: 'evil', compose: evil });
+        const refused = partner(rig, 'shop', 'admin').apply({ name: 'evil', compose: evil });
         expect((await refused.catch((error: unknown) => error)) as object).to.include({ code: 42253 });
-        await partner('shop').remove({ stack: 'open' });
+        await partner(rig, 'shop').remove({ stack: 'open' });
     });
 
-    real('keeps data in snapshots and brings them back whole', async () => {
-        const shop = partner('shop');
+    real('keeps data in snapshots and brings them back whole', async (rig) => {
+        const shop = partner(rig, 'shop');
         await shop.apply({ name: 'kept', compose: compose() });
         const sh = async (script: string): Promise<string> =>
             (await shop.exec({ stack: 'kept', service: 'app', command: ['sh', '-c', script] })).stdout;
@@ -178,8 +163,8 @@ describe('The contract of container', { timeout: limitMs }, () => {
         expect(await rig.engine.names()).to.equal([]);
     });
 
-    real('builds images of a context in pieces, and masks what was given as an argument', async () => {
-        const shop = partner('shop');
+    real('builds images of a context in pieces, and masks what was given as an argument', async (rig) => {
+        const shop = partner(rig, 'shop');
         const build = async (dockerfile: string): Promise<{ text: string; image: string | undefined }> => {
             const { id } = await shop.buildBegin({ tag: 'built:1', args: { TOKEN: 'very-secret' } });
             for (const chunk of contextOf(dockerfile)) {
@@ -204,7 +189,7 @@ describe('The contract of container', { timeout: limitMs }, () => {
         const busy = shop.removeImage({ image: 'built:1' });
         expect((await busy.catch((error: unknown) => error)) as object).to.include({ code: 40901 });
         await shop.remove({ stack: 'built' });
-        const foreign = partner('other').removeImage({ image: 'built:1' });
+        const foreign = partner(rig, 'other').removeImage({ image: 'built:1' });
         expect((await foreign.catch((error: unknown) => error)) as object).to.include({ code: 40950 });
         const base = shop.removeImage({ image });
         expect((await base.catch((error: unknown) => error)) as object).to.include({ code: 40950 });
