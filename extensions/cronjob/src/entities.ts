@@ -2,6 +2,8 @@
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
+import type { BlackoutPolicy } from './schedule/blackouts.ts';
+
 /** What happens to a run that is due while an earlier run of its task is not over. */
 export type Overlap = 'skip' | 'queue' | 'allow';
 /** What happens to due times that passed while nothing could run. */
@@ -9,7 +11,7 @@ export type Missed = 'skip' | 'run-once';
 /** Which ends of runs send a notification. */
 export type NotifyOn = 'never' | 'failure' | 'change' | 'always';
 /** What asked for a run. */
-export type Trigger = 'schedule' | 'manual' | 'retry' | 'missed';
+export type Trigger = 'schedule' | 'manual' | 'retry' | 'missed' | 'chain' | 'token';
 /** Where a run stands; `queued` and `running` are the states that are not final. */
 export type RunState = 'queued' | 'running' | 'succeeded' | 'failed' | 'timeout' | 'stopped' | 'skipped';
 
@@ -57,15 +59,33 @@ export const TaskEntity = defineEntity({
         channels: p.text().nullable(),
         /** JSON array of words. */
         tags: p.text(),
+        /** JSON array; a mask stands for the default of a secret parameter. */
+        parameters: p.text(),
+        /** JSON object of the defaults of secret parameters, sealed as one text. */
+        parameterDefaults: p.text().nullable(),
+        /** JSON array of tasks that follow; in a body it is `then`. */
+        steps: p.text(),
+        jitterSeconds: p.integer(),
+        /** JSON array. */
+        blackouts: p.text(),
+        blackoutPolicy: p.string().$type<BlackoutPolicy>(),
+        /** JSON object; null without a sandbox. */
+        sandbox: p.text().nullable(),
         createdAt: p.integer(),
         updatedAt: p.integer(),
         /** The next time by the clock; null while disabled, and of `@reboot`. */
         dueAt: p.integer().nullable(),
+        /** When a due time that has come starts, because of a blackout or jitter; null when none waits. */
+        startAt: p.integer().nullable(),
+        /** The due time that waits for `startAt`. */
+        startDueAt: p.integer().nullable(),
         /** The boot of the machine for which `@reboot` has run. */
         boot: p.string().nullable(),
         retryAt: p.integer().nullable(),
         /** Number of the next attempt; the first retry is 2. */
         retryAttempt: p.integer(),
+        /** The run that failed: the retry gets its parameters. */
+        retryOf: p.integer().nullable(),
         /** Since when a success is awaited. */
         awaitedSince: p.integer(),
         /** When a success will be overdue; null without `deadManSeconds`, and while it is overdue already. */
@@ -90,6 +110,16 @@ export const RunEntity = defineEntity({
         trigger: p.string().$type<Trigger>(),
         state: p.string().$type<RunState>(),
         attempt: p.integer(),
+        /** The run that this one follows in a chain. */
+        parentRunId: p.integer().nullable(),
+        /** How many runs of its chain came before. */
+        depth: p.integer(),
+        /** JSON object of values by name, those of secret parameters masked; null of a task without parameters. */
+        parameters: p.text().nullable(),
+        /** JSON object of the given values of secret parameters, sealed as one text. */
+        secretParameters: p.text().nullable(),
+        /** The user, or the name of the trigger; null where the plugin itself asked. */
+        askedBy: p.string().nullable(),
         dueAt: p.integer().nullable(),
         createdAt: p.integer(),
         startedAt: p.integer().nullable(),
@@ -127,8 +157,26 @@ export const OutputEntity = defineEntity({
     }
 });
 
+/** An address by which a caller with its secret starts a task. */
+export const TriggerEntity = defineEntity({
+    name: 'CronjobTrigger',
+    tableName: 'triggers',
+    properties: {
+        /** Random. */
+        id: p.string().primary(),
+        taskId: p.integer(),
+        name: p.string(),
+        /** Sealed. */
+        secret: p.text(),
+        createdAt: p.integer(),
+        lastUsedAt: p.integer().nullable()
+    }
+});
+/** A row of `triggers`. */
+export type TriggerRow = Row<InferEntity<typeof TriggerEntity>>;
+
 /** The entities of the plugin. */
-export const entities = [TaskEntity, RunEntity, OutputEntity];
+export const entities = [TaskEntity, RunEntity, OutputEntity, TriggerEntity];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
@@ -164,6 +212,28 @@ export const migrations: readonly Migration[] = [
             'alter table tasks add column route text',
             'alter table tasks add column mandate integer',
             'alter table runs add column status integer'
+        ]
+    },
+    {
+        name: '0005-parameters-triggers-chains-blackouts-sandboxes',
+        up: [
+            "alter table tasks add column parameters text not null default '[]'",
+            'alter table tasks add column parameter_defaults text',
+            "alter table tasks add column steps text not null default '[]'",
+            'alter table tasks add column jitter_seconds integer not null default 0',
+            "alter table tasks add column blackouts text not null default '[]'",
+            "alter table tasks add column blackout_policy text not null default 'skip'",
+            'alter table tasks add column sandbox text',
+            'alter table tasks add column start_at integer',
+            'alter table tasks add column start_due_at integer',
+            'alter table tasks add column retry_of integer',
+            'alter table runs add column parent_run_id integer',
+            'alter table runs add column depth integer not null default 0',
+            'alter table runs add column parameters text',
+            'alter table runs add column secret_parameters text',
+            'alter table runs add column asked_by text',
+            'create table triggers (id text primary key, task_id integer not null references tasks (id) on delete cascade, name text not null, secret text not null, created_at integer not null, last_used_at integer)',
+            'create index triggers_of_task on triggers (task_id)'
         ]
     }
 ];

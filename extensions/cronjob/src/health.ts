@@ -1,16 +1,35 @@
 /** The health checks of the plugin. */
-import type { Health } from '@portico/sdk';
+import { type Health, isFailure } from '@portico/sdk';
 
 import { TaskEntity } from './entities.ts';
 import { findTasks } from './queries.ts';
+import { sandboxInstall } from './runs/sandbox.ts';
 import type { Ctx } from './settings.ts';
 
 /** Names that one message shows at most. */
 const maxNames = 10;
 
-/** Registers the check `tasks`: degraded when enabled tasks are never due, or have not succeeded in time. */
+/** Registers the checks `tasks`, degraded when enabled tasks are never due or have not succeeded in time, and `sandbox`. */
 export function registerHealthChecks(ctx: Ctx): void {
     ctx.health('tasks', () => checkTasks(ctx));
+    ctx.health('sandbox', () => checkSandbox(ctx));
+}
+
+/** Degraded without the program that makes sandboxes. */
+async function checkSandbox(ctx: Ctx): Promise<Health> {
+    try {
+        const { stdout } = await ctx.exec('bwrap', ['--version'], { timeoutSeconds: 5 });
+        return { state: 'ok', evidence: stdout.trim() };
+    } catch (error) {
+        if (!isFailure(error)) {
+            throw error;
+        }
+        return {
+            state: 'degraded',
+            evidence: 'bubblewrap is missing: no task can run in a sandbox',
+            remedy: { text: sandboxInstall }
+        };
+    }
 }
 
 async function checkTasks(ctx: Ctx): Promise<Health> {

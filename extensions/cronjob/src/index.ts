@@ -12,6 +12,7 @@ import { registerRunRoutes } from './routes/runs.ts';
 import { registerScheduleRoutes } from './routes/schedules.ts';
 import { registerStatisticsRoutes } from './routes/statistics.ts';
 import { registerTaskRoutes } from './routes/tasks.ts';
+import { registerTriggerRoutes } from './routes/triggers.ts';
 import { recoverRuns } from './runs/recovery.ts';
 import { removeExpiredRuns } from './runs/retention.ts';
 import { createServices } from './services.ts';
@@ -33,10 +34,12 @@ export function defineCronjob(machine: Machine): PluginDefinition {
             registerCalendarRoute(ctx, services);
             registerStatisticsRoutes(ctx, services);
             registerCrontabRoutes(ctx, services);
+            registerTriggerRoutes(ctx, services);
             registerHooks(ctx, services);
             registerHealthChecks(ctx);
             ctx.onStart(async () => {
-                await recoverRuns(ctx, machine.now());
+                await recoverRuns(ctx, runs, machine.now());
+                await runs.resume();
                 await scheduler.start();
                 await ctx.schedule('retention', { everySeconds: 600 }, ({ signal }) =>
                     removeExpiredRuns(ctx, machine.now(), signal)

@@ -1,4 +1,5 @@
 /** Queries that several services share. */
+import { errors } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { RunEntity, type RunRow, TaskEntity, type TaskRow } from './entities.ts';
@@ -18,6 +19,15 @@ export async function findTasks(
 ): Promise<TaskRow[]> {
     // The entity's type allows undefined in a nullable column; the database gives null.
     return (await em.find(TaskEntity, where, findOptions(options))) as unknown as TaskRow[];
+}
+
+/** One task. @throws NOT_FOUND 40400 */
+export async function findTask(em: EntityManager, id: number): Promise<TaskRow> {
+    const [task] = await findTasks(em, { id });
+    if (task === undefined) {
+        throw errors.notFound('There is no task of that id');
+    }
+    return task;
 }
 
 /** Finds the runs that match a condition. In a write, changes of the rows are saved. */

@@ -7,7 +7,9 @@ import { Runs } from './runs/runs.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import type { Ctx } from './settings.ts';
 import { Batches } from './tasks/batches.ts';
+import { ExportSection } from './tasks/export-section.ts';
 import { Tasks } from './tasks/tasks.ts';
+import { Triggers } from './triggers/triggers.ts';
 
 /** What the routes ask. */
 export interface Services {
@@ -17,6 +19,8 @@ export interface Services {
     readonly scheduler: Scheduler;
     readonly tasks: Tasks;
     readonly batches: Batches;
+    readonly exportSection: ExportSection;
+    readonly triggers: Triggers;
 }
 
 /** Makes the services and connects them. Runs, scheduler and tasks share one mutex: each decision about runs sees the decision before it. */
@@ -32,5 +36,14 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     });
     const scheduler = new Scheduler({ ctx, machine, mutex, runs });
     const parts = { ctx, machine, mutex, accounts, runs, scheduler };
-    return { now: machine.now, runs, scheduler, tasks: new Tasks(parts), batches: new Batches(parts) };
+    const tasks = new Tasks(parts);
+    return {
+        now: machine.now,
+        runs,
+        scheduler,
+        tasks,
+        batches: new Batches(parts),
+        exportSection: new ExportSection(ctx, tasks),
+        triggers: new Triggers({ ctx, runs, now: machine.now })
+    };
 }

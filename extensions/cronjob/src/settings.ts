@@ -2,6 +2,7 @@
 import { type Context, joi, type Value } from '@portico/sdk';
 
 import { isZone } from './schedule/schedule.ts';
+import { blackoutsField } from './tasks/times-input.ts';
 
 /** The settings; their descriptions are the documentation. */
 export const settings = joi.object({
@@ -25,6 +26,24 @@ export const settings = joi.object({
         .default(50)
         .description('Runs at once, of all tasks together; what is due beyond waits')
         .label('Runs at once'),
+    blackouts: blackoutsField
+        .default([])
+        .description(
+            'Times of the week, in the time zone of each task, at which no schedule starts anything'
+        ),
+    triggersPerMinute: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(600)
+        .default(30)
+        .description('Calls that each trigger takes in a minute')
+        .label('Calls of a trigger in a minute'),
+    sandbox: joi
+        .choice({ off: 'No', default: 'Yes, where they say nothing else' })
+        .default('off')
+        .description('Whether new tasks with a program run in a sandbox')
+        .label('Sandbox for new tasks'),
     outputBytes: joi
         .number()
         .integer()

@@ -1,8 +1,9 @@
 /** The route that says what is due in a period. */
 import { errors, joi, reply } from '@portico/sdk';
 
+import type { TaskRow } from '../entities.ts';
 import { findTasks } from '../queries.ts';
-import { scheduleOf } from '../schedule/planning.ts';
+import { timetableOfRow } from '../schedule/planning.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { conditionOf } from '../tasks/filter.ts';
@@ -26,7 +27,7 @@ export function registerCalendarRoute(ctx: Ctx, { now }: Services): void {
         id: 'calendar',
         access: 'read',
         summary: 'What is due in a period',
-        description: `Of enabled tasks, in order. At most ${mostDays} days, and ${mostEntries} entries: \`X-Truncated: entries\` says that there are more.`,
+        description: `Of enabled tasks, in order, by their schedules and blackouts, without jitter. At most ${mostDays} days, and ${mostEntries} entries: \`X-Truncated: entries\` says that there are more.`,
         ui: { title: 'Calendar', order: 4, empty: 'Nothing is due' },
         returns: joi.array().items(
             joi.object({
@@ -60,9 +61,10 @@ export function registerCalendarRoute(ctx: Ctx, { now }: Services): void {
             const tasks = await ctx.db.read((em) =>
                 findTasks(em, conditionOf({ enabled: true, tag: query.tag }))
             );
-            const all = tasks
-                .flatMap((task) => entriesOf(task, from, to))
-                .sort((one, other) => one.at - other.at || one.taskId - other.taskId);
+            const all = firstStarts(
+                tasks.map((task) => ({ task, next: timetableOfRow(task, ctx.settings).next })),
+                { from, to, most: mostEntries + 1 }
+            );
             return reply.with(
                 all
                     .slice(0, mostEntries)
@@ -73,12 +75,38 @@ export function registerCalendarRoute(ctx: Ctx, { now }: Services): void {
     });
 }
 
-/** One more than an answer has at most, so that it is known that there are more. */
-function entriesOf(task: Parameters<typeof scheduleOf>[0], from: number, to: number): Entry[] {
-    const { next } = scheduleOf(task);
+interface Due {
+    readonly task: TaskRow;
+    readonly next: (after: number) => number | null;
+}
+
+/** The first starts of all tasks together. A task that is due each second is not followed farther than the answer goes. */
+function firstStarts(
+    tasks: readonly Due[],
+    { from, to, most }: { readonly from: number; readonly to: number; readonly most: number }
+): readonly Entry[] {
     const entries: Entry[] = [];
-    for (let at = next(from - 1); at !== null && at <= to && entries.length <= mostEntries; at = next(at)) {
-        entries.push({ at, taskId: task.id, name: task.name });
+    const waiting = tasks
+        .map((due) => ({ ...due, at: due.next(from - 1) ?? Infinity }))
+        .sort((one, other) => other.at - one.at || other.task.id - one.task.id);
+    for (let due = waiting.pop(); due !== undefined && due.at <= to; due = waiting.pop()) {
+        entries.push({ at: due.at, taskId: due.task.id, name: due.task.name });
+        if (entries.length >= most) {
+            break;
+        }
+        insert(waiting, { ...due, at: due.next(due.at) ?? Infinity });
     }
     return entries;
+}
+
+/** Keeps the order, latest first. */
+function insert<T extends Due & { readonly at: number }>(waiting: T[], due: T): void {
+    let [low, high] = [0, waiting.length];
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        const { at, task } = waiting[middle] as T;
+        const isLater = at > due.at || (at === due.at && task.id > due.task.id);
+        [low, high] = isLater ? [middle + 1, high] : [low, middle];
+    }
+    waiting.splice(low, 0, due);
 }

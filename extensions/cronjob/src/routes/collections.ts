@@ -1,7 +1,7 @@
 /** Routes of many tasks at once: tags, batches, copies, and the look at a task before it is made. */
 import { joi, reply } from '@portico/sdk';
 
-import { parseSchedule } from '../schedule/schedule.ts';
+import { timetableOf } from '../schedule/timetable.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import type { Draft } from '../tasks/draft.ts';
@@ -80,10 +80,10 @@ function registerBatch(ctx: Ctx, { batches }: Services): void {
         returns: joi.object({ tasks: joi.number().integer().required().label('Tasks') }),
         audit: { action: 'batch', resource: 'task' },
         validate: { payload: batch },
-        async handler({ payload, audit }) {
+        async handler({ payload, actor, audit }) {
             const { ids, action, tags } = payload;
             audit({ after: { ids, action, ...(tags.length === 0 ? {} : { tags }) } });
-            await batches.apply(ids, action, tags);
+            await batches.apply(ids, action, { tags, askedBy: actor.username });
             return { tasks: ids.length };
         }
     });
@@ -124,6 +124,13 @@ function maskedRequest({ request }: Draft): object | null {
           };
 }
 
+/** Without the defaults of secret ones. */
+function maskedParameters({ parameters }: Draft): object[] {
+    return parameters.map((each) =>
+        each.secret && each.default !== null ? { ...each, default: { set: true } } : each
+    );
+}
+
 function registerValidation(ctx: Ctx, { tasks, now }: Services): void {
     ctx.route({
         method: 'POST',
@@ -152,11 +159,12 @@ function registerValidation(ctx: Ctx, { tasks, now }: Services): void {
         async handler({ payload }) {
             const draft = await tasks.check(payload as TaskInput);
             const env = Object.fromEntries(Object.keys(draft.env).map((name) => [name, { set: true }]));
-            const at = parseSchedule(draft.schedule, draft.timezone).next(now());
+            const blackouts = [...draft.blackouts, ...ctx.settings.blackouts];
+            const at = timetableOf({ ...draft, blackouts }).next(now());
             return {
-                task: { ...draft, env, request: maskedRequest(draft) },
+                task: { ...draft, env, request: maskedRequest(draft), parameters: maskedParameters(draft) },
                 nextRunAt: at === null || !draft.enabled ? null : new Date(at).toISOString(),
-                warnings: [...warningsOf(draft, now())]
+                warnings: [...warningsOf({ ...draft, blackouts }, now())]
             };
         }
     });

@@ -19,20 +19,21 @@ import type { Ctx } from '../settings.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { idParams } from './id-params.ts';
 import {
-    canSeeOutput,
     runSchema,
     type RunView,
     runView,
+    triggerWords,
     wholeRunSchema,
     type WholeRunView
-} from './views.ts';
+} from './run-views.ts';
+import { canSeeOutput } from './views.ts';
 
 const filters = {
     ...pages.query(),
     state: joi
         .valid('queued', 'running', 'succeeded', 'failed', 'timeout', 'stopped', 'skipped')
         .label('State'),
-    trigger: joi.valid('schedule', 'manual', 'retry', 'missed').label('Started by'),
+    trigger: joi.choice(triggerWords).label('Started by'),
     from: joi.string().isoDate().label('Created from'),
     to: joi.string().isoDate().label('Created until')
 };

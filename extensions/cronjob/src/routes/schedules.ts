@@ -2,9 +2,12 @@
 import { errors, joi } from '@portico/sdk';
 
 import { describeSchedule } from '../schedule/describe.ts';
-import { isZone, machineZone, parseSchedule, type Schedule } from '../schedule/schedule.ts';
+import { timetableOfRow } from '../schedule/planning.ts';
+import { isZone, machineZone } from '../schedule/schedule.ts';
+import { type Timetable, timetableOf, type TimetableOptions } from '../schedule/timetable.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import { blackoutsField } from '../tasks/times-input.ts';
 import { idParams } from './id-params.ts';
 
 const countSchema = joi.number().integer().min(1).max(100).default(10).label('How many times');
@@ -50,16 +53,18 @@ export function registerScheduleRoutes(ctx: Ctx, { tasks, now }: Services): void
                     .label('Time zone')
                     .description('IANA name; default: the setting `timezone`'),
                 count: countSchema,
-                from: joi.string().isoDate().label('After').description('Default: now')
+                from: joi.string().isoDate().label('After').description('Default: now'),
+                blackouts: blackoutsField
+                    .default([])
+                    .description('Times in them are left out, as those in the blackouts of all tasks are')
             })
         },
         handler({ payload }) {
             const { schedule, timezone = ctx.settings.timezone ?? machineZone(), count, from } = payload;
             const after = from === undefined ? now() : Date.parse(from);
-            return {
-                text: describeSchedule(schedule),
-                times: nextTimes(parseInput(schedule, timezone), after, count)
-            };
+            const blackouts = [...payload.blackouts, ...ctx.settings.blackouts];
+            const starts = parseInput({ schedule, timezone, blackouts, blackoutPolicy: 'skip' });
+            return { text: describeSchedule(schedule), times: nextTimes(starts, after, count) };
         }
     });
     ctx.route({
@@ -69,31 +74,31 @@ export function registerScheduleRoutes(ctx: Ctx, { tasks, now }: Services): void
         access: 'read',
         summary: 'When a task is due next',
         returns: timesSchema,
-        description: 'By its schedule, also while it is disabled.',
+        description: 'By its schedule and its blackouts, without jitter; also while it is disabled.',
         validate: { params: idParams, query: joi.object({ count: countSchema }) },
         async handler({ params, query }) {
             const { task } = await tasks.get(params.id);
-            return { times: nextTimes(parseInput(task.schedule, task.timezone), now(), query.count) };
+            return { times: nextTimes(timetableOfRow(task, ctx.settings), now(), query.count) };
         }
     });
 }
 
 /** @throws VALIDATION_FAILED 40001 */
-function parseInput(schedule: string, timezone: string): Schedule {
-    if (!isZone(timezone)) {
+function parseInput(options: TimetableOptions): Timetable {
+    if (!isZone(options.timezone)) {
         throw errors.invalid([
             { path: 'timezone', message: 'timezone is not a time zone that this machine knows' }
         ]);
     }
     try {
-        return parseSchedule(schedule, timezone);
+        return timetableOf(options);
     } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
         throw errors.invalid([{ path: 'schedule', message: `schedule cannot be understood: ${why}` }]);
     }
 }
 
-function nextTimes(schedule: Schedule, after: number, count: number): string[] {
+function nextTimes(schedule: Timetable, after: number, count: number): string[] {
     const times: string[] = [];
     for (let at = schedule.next(after); at !== null; at = times.length < count ? schedule.next(at) : null) {
         times.push(new Date(at).toISOString());

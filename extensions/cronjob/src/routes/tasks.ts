@@ -2,6 +2,7 @@
 import { type Actor, joi, pages, reply } from '@portico/sdk';
 
 import type { TaskRow } from '../entities.ts';
+import { valuesSchema } from '../parameters/schema.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -9,8 +10,9 @@ import { draftOfRow, kindOf } from '../tasks/draft.ts';
 import { changedTask, newTask, tag, type TaskInput } from '../tasks/input.ts';
 import type { Tasks, TaskWithRun } from '../tasks/tasks.ts';
 import { idParams } from './id-params.ts';
+import { wholeRunSchema } from './run-views.ts';
 import { acceptedRun } from './runs.ts';
-import { canSeeOutput, kindWords, taskSchema, type TaskView, taskView, wholeRunSchema } from './views.ts';
+import { canSeeOutput, kindWords, taskSchema, type TaskView, taskView } from './views.ts';
 
 /** Registers the routes below `/tasks`, except the runs of a task. */
 export function registerTaskRoutes(ctx: Ctx, { tasks, runs }: Services): void {
@@ -164,12 +166,19 @@ function registerRunNow(ctx: Ctx, runs: Runs): void {
         ui: { title: 'Run now', role: 'action', primary: true },
         returns: wholeRunSchema,
         audit: { action: 'run', resource: 'task' },
-        validate: { params: idParams },
+        validate: {
+            params: idParams,
+            payload: joi.object({ parameters: valuesSchema.default({}) }).optional()
+        },
         description:
             'Answers 202 and the run, whose `state` says what `overlap` made of it. A disabled task runs, too.',
-        async handler({ params, actor, audit }) {
+        async handler({ params, payload, actor, audit }) {
             audit({ resourceId: params.id });
-            const run = await runs.start(params.id);
+            const run = await runs.start(params.id, {
+                trigger: 'manual',
+                askedBy: actor.username,
+                values: payload?.parameters ?? {}
+            });
             audit({ after: { run: run.id, state: run.state } });
             return acceptedRun(ctx, runs, run, actor);
         }
@@ -189,12 +198,13 @@ export function auditRecord(task: TaskRow, before?: TaskRow): object {
         request: _request,
         route: _route,
         env: _env,
+        parameters: _parameters,
         ...shown
     } = draftOfRow(task);
     const changed =
         before === undefined
             ? []
-            : (['command', 'script', 'request', 'route', 'env'] as const).filter(
+            : (['command', 'script', 'request', 'route', 'env', 'parameters'] as const).filter(
                   (field) => task[field] !== before[field]
               );
     return {

@@ -1,12 +1,16 @@
-/** Tasks and runs as the API answers them. */
+/** Tasks as the API answers them. */
 import { type Actor, joi, type Value } from '@portico/sdk';
 
 import type { NotifyOn, Overlap, RunRow, TaskRow } from '../entities.ts';
+import { parametersField } from '../parameters/schema.ts';
 import { channelsOf, draftOfRow, kindOf, limitsOf, tagsOf } from '../tasks/draft.ts';
 import { taskChannels, taskLimits, taskTags } from '../tasks/input.ts';
+import { sandboxField } from '../tasks/sandbox-input.ts';
+import { thenField } from '../tasks/steps.ts';
+import { blackoutPolicyField, blackoutsField, jitterField } from '../tasks/times-input.ts';
 import { requestField, routeField } from '../tasks/work-input.ts';
+import { iso, runSchema, type RunView, runView, time } from './run-views.ts';
 
-const time = () => joi.string().isoDate();
 /** What a task runs. */
 export const kindWords = {
     command: 'A command',
@@ -14,116 +18,6 @@ export const kindWords = {
     request: 'A request',
     route: 'A route of the panel'
 } as const;
-
-const runFields = {
-    id: joi.number().integer().required().label('Number'),
-    version: joi
-        .number()
-        .integer()
-        .required()
-        .label('Version')
-        .meta({ ui: { column: false } }),
-    taskId: joi
-        .number()
-        .integer()
-        .required()
-        .label('Task')
-        .meta({ ui: { ref: 'cronjob.tasks' } }),
-    trigger: joi.valid('schedule', 'manual', 'retry', 'missed').required().label('Started by'),
-    state: joi
-        .valid('queued', 'running', 'succeeded', 'failed', 'timeout', 'stopped', 'skipped')
-        .required()
-        .label('State')
-        .meta({
-            ui: {
-                column: 1,
-                tones: {
-                    succeeded: 'good',
-                    failed: 'bad',
-                    timeout: 'bad',
-                    running: 'busy',
-                    queued: 'busy',
-                    stopped: 'warning',
-                    skipped: 'neutral'
-                }
-            }
-        }),
-    attempt: joi.number().integer().required().description('1, or which try it is').label('Attempt'),
-    times: joi
-        .number()
-        .integer()
-        .required()
-        .description('How many due times in a row a skipped run stands for')
-        .label('Due times'),
-    dueAt: time().allow(null).required().description('When it was due by the schedule').label('Due'),
-    createdAt: time().required().label('Created'),
-    startedAt: time()
-        .allow(null)
-        .required()
-        .label('Started')
-        .meta({ ui: { column: 2 } }),
-    finishedAt: time()
-        .allow(null)
-        .required()
-        .label('Ended')
-        .meta({ ui: { column: 3 } }),
-    exitCode: joi
-        .number()
-        .integer()
-        .allow(null)
-        .required()
-        .label('Exit code')
-        .meta({ ui: { column: 4 } }),
-    signal: joi.string().allow(null).required().description('The signal that ended it').label('Signal'),
-    status: joi
-        .number()
-        .integer()
-        .allow(null)
-        .required()
-        .description('What a request or a route answered')
-        .label('Status'),
-    reason: joi
-        .string()
-        .allow(null)
-        .required()
-        .description('Why it did not succeed, as a word')
-        .label('Reason'),
-    usage: joi
-        .object({
-            cpuSeconds: joi.number().required().label('Processor time').unit('second'),
-            memoryPeakBytes: joi.number().integer().required().label('Peak of memory').unit('byte')
-        })
-        .allow(null)
-        .required()
-        .description('Of all processes of the run together; null where the machine does not measure it')
-        .label('Used'),
-    message: joi
-        .string()
-        .allow(null)
-        .description('Why, for people; only with the permission `output`')
-        .label('Message')
-};
-
-/** A run in a list. */
-export const runSchema = joi.object(runFields);
-/** One run. */
-export const wholeRunSchema = joi.object({
-    ...runFields,
-    output: joi
-        .string()
-        .allow('')
-        .label('Output')
-        .description('Only with the permission `output`')
-        .meta({ media: 'text/plain' }),
-    truncated: joi
-        .boolean()
-        .label('Shortened')
-        .description('Some of the output was left out; only with the permission `output`')
-});
-/** A run as the API answers it. */
-export type RunView = Value<typeof runSchema>;
-/** One run with its output. */
-export type WholeRunView = Value<typeof wholeRunSchema>;
 
 /** A task as the API answers it. */
 export const taskSchema = joi.object({
@@ -202,11 +96,22 @@ export const taskSchema = joi.object({
         .label('A success is overdue after')
         .unit('second'),
     limits: taskLimits.required().label('Limits'),
+    parameters: parametersField
+        .required()
+        .description('Their defaults only with the permission `output`')
+        .meta({ ui: { column: false } }),
+    jitterSeconds: jitterField.required(),
+    blackouts: blackoutsField.required().meta({ ui: { column: false } }),
+    blackoutPolicy: blackoutPolicyField.required(),
+    then: thenField.required().meta({ ui: { column: false } }),
+    sandbox: sandboxField.required().meta({ ui: { column: false } }),
     channels: taskChannels.required().meta({ ui: { ref: 'channels.list' } }),
     nextRunAt: time()
         .allow(null)
         .required()
-        .description('By the schedule; null while disabled, and of @reboot')
+        .description(
+            'By the schedule, or when a blackout or jitter ends; null while disabled, and of @reboot'
+        )
         .label('Next run')
         .meta({ ui: { column: 4 } }),
     retryAt: time().allow(null).required().description('When it will be tried again').label('Next retry'),
@@ -228,31 +133,6 @@ export type TaskView = Value<typeof taskSchema>;
 /** Tells whether the actor may see what tasks run and print. */
 export function canSeeOutput(actor: Actor): boolean {
     return actor.can('output');
-}
-
-/** The answer for a run. `withOutput`: with `message`, which may show parts of the command. */
-export function runView(run: RunRow, withOutput: boolean): RunView {
-    const { id, version, taskId, trigger, state, attempt, times, exitCode, signal, status, reason, message } =
-        run;
-    return {
-        id,
-        version,
-        taskId,
-        trigger,
-        state,
-        attempt,
-        times,
-        dueAt: iso(run.dueAt),
-        createdAt: new Date(run.createdAt).toISOString(),
-        startedAt: iso(run.startedAt),
-        finishedAt: iso(run.finishedAt),
-        exitCode,
-        signal,
-        status,
-        reason,
-        usage: usageOf(run),
-        ...(withOutput ? { message } : {})
-    };
 }
 
 /** The answer for a task. `withOutput`: with command, script and the names in `env`. */
@@ -302,13 +182,33 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, withOutput: bool
         notifyOn: task.notifyOn as NotifyOn,
         deadManSeconds,
         limits: limitsOf(task),
+        ...furtherOf(task, withOutput),
         channels: channelsOf(task),
-        nextRunAt: iso(task.dueAt),
+        nextRunAt: iso(task.startAt ?? task.dueAt),
         retryAt: iso(task.retryAt),
         overdueSince: iso(task.overdueSince),
         lastRun: lastRun === null ? null : runView(lastRun, withOutput),
         createdAt: new Date(task.createdAt).toISOString(),
         updatedAt: new Date(task.updatedAt).toISOString()
+    };
+}
+
+function furtherOf(
+    task: TaskRow,
+    withOutput: boolean
+): Pick<TaskView, 'parameters' | 'jitterSeconds' | 'blackouts' | 'blackoutPolicy' | 'then' | 'sandbox'> {
+    const { parameters, jitterSeconds, blackouts, blackoutPolicy, then, sandbox } = draftOfRow(task);
+    return {
+        parameters: parameters.map(({ choices, ...each }) => ({
+            ...each,
+            choices: [...choices],
+            default: withOutput ? each.default : null
+        })),
+        jitterSeconds,
+        blackouts: blackouts.map((each) => ({ ...each, days: [...each.days] })),
+        blackoutPolicy,
+        then: [...then],
+        sandbox: sandbox === null ? null : { ...sandbox, writable: [...sandbox.writable] }
     };
 }
 
@@ -320,12 +220,4 @@ function shownRequest(task: TaskRow): TaskView['request'] {
     }
     const headers = Object.keys(request.headers).map((name) => [name, { set: true as const }] as const);
     return { ...request, expectStatus: [...request.expectStatus], headers: Object.fromEntries(headers) };
-}
-
-function usageOf({ cpuSeconds, memoryPeakBytes }: RunRow): RunView['usage'] {
-    return cpuSeconds === null || memoryPeakBytes === null ? null : { cpuSeconds, memoryPeakBytes };
-}
-
-function iso(milliseconds: number | null): string | null {
-    return milliseconds === null ? null : new Date(milliseconds).toISOString();
 }

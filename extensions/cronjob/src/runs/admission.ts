@@ -1,5 +1,8 @@
-/** The overlap policy: whether a run starts, waits or is skipped. */
+/** What asks for runs, and the overlap policy: whether a run starts, waits or is skipped. */
+import type { EntityManager } from '@portico/sdk/db';
+
 import type { RunRow, TaskRow, Trigger } from '../entities.ts';
+import { findRuns } from '../queries.ts';
 
 /** What asks for a run. */
 export interface RunRequest {
@@ -8,6 +11,26 @@ export interface RunRequest {
     readonly dueAt: number | null;
     /** 1 for the first attempt. */
     readonly attempt: number;
+    /** Whether a blackout skips it. Default false. */
+    readonly isHeld?: boolean;
+    /** What it gets of the run before it in its chain, of a caller, or of the attempt before. Default: nothing. */
+    readonly given?: Partial<
+        Pick<RunRow, 'parentRunId' | 'depth' | 'askedBy' | 'parameters' | 'secretParameters'>
+    >;
+}
+
+/** The request of a retry: with the parameters of the attempt before, at its place in its chain. */
+export async function retryRequest(
+    em: EntityManager,
+    { retryAttempt: attempt, retryOf }: TaskRow
+): Promise<RunRequest> {
+    const [run] = retryOf === null ? [] : await findRuns(em, { id: retryOf });
+    const common = { trigger: 'retry', dueAt: null, attempt } as const;
+    if (run === undefined) {
+        return common;
+    }
+    const { parentRunId, depth, askedBy, parameters, secretParameters } = run;
+    return { ...common, given: { parentRunId, depth, askedBy, parameters, secretParameters } };
 }
 
 /** What the policy decides about a run. */
@@ -27,15 +50,18 @@ export interface Load {
     readonly hasRoom: boolean;
 }
 
-/** Runs of one task that were started by hand and wait. */
+/** Runs of one task that wait and that its schedule did not ask for. */
 const maxQueued = 20;
 
 /** Decides by the task's `overlap`. Pure. */
 export function decideAdmission(
     { overlap }: TaskRow,
-    { trigger }: RunRequest,
+    { trigger, isHeld = false }: RunRequest,
     { waiting, active, hasRoom }: Load
 ): Admission {
+    if (isHeld) {
+        return { state: 'skipped', reason: 'BLACKOUT', message: 'It was due in a blackout' };
+    }
     const busy = active || waiting.length > 0;
     if (busy && overlap === 'skip') {
         return { state: 'skipped', reason: 'OVERLAP', message: 'The run before was not over' };
@@ -43,9 +69,15 @@ export function decideAdmission(
     if (hasRoom && !(busy && overlap === 'queue')) {
         return { state: 'running', reason: null, message: null };
     }
-    const queueFull =
-        trigger === 'manual' ? waiting.length >= maxQueued : waiting.some((run) => run.trigger !== 'manual');
+    const queueFull = isByClock(trigger)
+        ? waiting.some((run) => isByClock(run.trigger as Trigger))
+        : waiting.length >= maxQueued;
     return queueFull
         ? { state: 'skipped', reason: 'QUEUE_FULL', message: 'Enough runs wait already' }
         : { state: 'queued', reason: null, message: null };
+}
+
+/** Whether the schedule asked; one such run of a task waits at most. */
+function isByClock(trigger: Trigger): boolean {
+    return trigger === 'schedule' || trigger === 'missed' || trigger === 'retry';
 }

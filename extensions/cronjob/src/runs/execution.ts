@@ -5,7 +5,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Child, errors, type Exit, type GroupLimits, isFailure, type Usage } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
+import { filledIn, type ShownValues, type Values, variablesOf } from '../parameters/values.ts';
 import type { Ctx } from '../settings.ts';
+import type { Sandbox } from '../tasks/sandbox-input.ts';
 import type { RequestWork, RouteWork } from '../tasks/work-input.ts';
 import { type Account, type Accounts, canRunAsOthers } from './accounts.ts';
 import type { Output } from './output.ts';
@@ -13,6 +15,7 @@ import { OutputReader } from './output-reader.ts';
 import { sendRequest } from './request.ts';
 import { emptyResult, type RunResult } from './result.ts';
 import { callRoute } from './route-call.ts';
+import { inSandbox, type Program, type SandboxedProgram } from './sandbox.ts';
 import { interpreterOf, type PlacedScript, placeScript } from './script.ts';
 
 /** What one run executes. */
@@ -33,6 +36,12 @@ export interface Job {
     readonly mandate: number | null;
     /** Of all processes of the run together. */
     readonly limits: GroupLimits | null;
+    readonly sandbox: Sandbox | null;
+    /** JSON object of values by name, those of secret parameters masked. */
+    readonly parameters: string | null;
+    /** JSON object, sealed, of the given values of secret parameters; they take the place of the defaults. */
+    readonly secretParameters: string | null;
+    readonly parameterDefaults: string | null;
     /** Value of {@link markVariable} in this run's processes. */
     readonly mark: string;
 }
@@ -66,7 +75,17 @@ export async function execute(job: Job, options: ExecutionOptions): Promise<RunR
         if (job.script !== null) {
             script = await placeScript(options.ctx, job.script, account, options.onScriptPath);
         }
-        return await run(job, programOf(job, script), account, options);
+        const values = await openValues(options.ctx, job);
+        const program = await inSandbox(options.ctx, programOf(job, script, values), {
+            ...{ sandbox: job.sandbox, account, script: script?.path ?? null },
+            cwd: job.cwd
+        });
+        return await run(
+            job,
+            { ...program, env: { ...variablesOf(values), ...program.env } },
+            account,
+            options
+        );
     } catch (error) {
         return options.signal.aborted
             ? { ...emptyResult, state: 'stopped' }
@@ -113,11 +132,6 @@ function tooLong({ timeoutSeconds }: Job): string {
     return `It took longer than ${timeoutSeconds ?? 0} s, and was ended with all processes that it had started`;
 }
 
-interface Program {
-    readonly file: string;
-    readonly args: readonly string[];
-}
-
 async function findAccount(user: string | null, accounts: Accounts): Promise<Account> {
     const account = await accounts.find(user);
     if (account === null) {
@@ -129,18 +143,38 @@ async function findAccount(user: string | null, accounts: Accounts): Promise<Acc
     return account;
 }
 
-function programOf({ command, script: text }: Job, script: PlacedScript | null): Program {
+function programOf({ command, script: text }: Job, script: PlacedScript | null, values: Values): Program {
     if (text !== null && script !== null) {
         const { file, args } = interpreterOf(text);
         return { file, args: [...args, script.path] };
     }
-    const [file = '', ...args] = command ?? [];
+    const [file = '', ...args] = filledIn(command ?? [], values);
     return { file, args };
+}
+
+/** The values of the run, secret ones in plain text. */
+async function openValues(
+    ctx: Ctx,
+    { parameters, secretParameters, parameterDefaults }: Job
+): Promise<Values> {
+    if (parameters === null) {
+        return {};
+    }
+    const shown = JSON.parse(parameters) as ShownValues;
+    const open = async (sealed: string | null): Promise<Values> =>
+        sealed === null ? {} : (JSON.parse(await ctx.secrets.open(sealed)) as Values);
+    const secret = { ...(await open(parameterDefaults)), ...(await open(secretParameters)) };
+    return Object.fromEntries(
+        Object.entries(shown).flatMap(([name, value]) => {
+            const plain = typeof value === 'object' ? secret[name] : value;
+            return plain === undefined ? [] : [[name, plain] as const];
+        })
+    );
 }
 
 async function run(
     job: Job,
-    program: Program,
+    program: SandboxedProgram,
     account: Account,
     { ctx, output, signal }: ExecutionOptions
 ): Promise<RunResult> {
@@ -158,14 +192,14 @@ async function run(
 async function spawn(
     ctx: Ctx,
     job: Job,
-    { file, args }: Program,
+    { file, args, cwd, env: own }: SandboxedProgram,
     account: Account,
     signal: AbortSignal
 ): Promise<Child> {
     const env =
         job.env === null ? {} : (JSON.parse(await ctx.secrets.open(job.env)) as Record<string, string>);
     return ctx.spawn(file, args, {
-        cwd: job.cwd ?? (await findHome(account)),
+        cwd: cwd ?? job.cwd ?? (await findHome(account)),
         env: {
             HOME: account.home,
             USER: account.name,
@@ -174,6 +208,7 @@ async function spawn(
             CRONJOB_TASK: String(job.taskId),
             CRONJOB_RUN: String(job.runId),
             ...env,
+            ...own,
             [markVariable]: job.mark
         },
         signal,

@@ -4,11 +4,20 @@ import type { EntityManager } from '@portico/sdk/db';
 
 import type { RunRow, TaskRow } from '../entities.ts';
 import { findRuns, findTasks } from '../queries.ts';
+import { stepsAfter } from '../tasks/steps.ts';
 import { notificationOf, recoveredNotification } from './notifications.ts';
 import type { RunResult } from './result.ts';
 
 /** The reasons of a stopped run: a caller asked for it, or the generation ends. */
 export const stopReason = { caller: 'STOPPED', shutdown: 'PLUGIN_STOPPED' } as const;
+
+/** What follows from the end of a run. */
+export interface Recorded {
+    /** To be sent when the write is durable. */
+    readonly notifications: readonly Notification[];
+    /** Tasks that follow in its chain, to be admitted in the same write. */
+    readonly steps: readonly number[];
+}
 
 /** How a run ended. */
 export interface Outcome {
@@ -22,28 +31,28 @@ export interface Outcome {
 const maxBackoffMs = 24 * 60 * 60_000;
 
 /**
- * Records the end of a run and plans a retry where the task wants one. Call it under the mutex and in a write.
- * Resolves with the notifications to send when the write is durable.
+ * Records the end of a run and plans a retry where the task wants one. Call it under the mutex and in a write, and admit the steps in
+ * the same write.
  */
-export async function recordOutcome(
-    em: EntityManager,
-    runId: number,
-    outcome: Outcome
-): Promise<readonly Notification[]> {
+export async function recordOutcome(em: EntityManager, runId: number, outcome: Outcome): Promise<Recorded> {
     const [run] = await findRuns(em, { id: runId });
     const [task] = run === undefined ? [] : await findTasks(em, { id: run.taskId });
     if (run === undefined || task === undefined) {
-        return [];
+        return { notifications: [], steps: [] };
     }
     const { result, now } = outcome;
     Object.assign(run, result, { finishedAt: now, scratch: null, version: run.version + 1 });
     if (result.state === 'succeeded') {
-        return recordSuccess(task, run, now);
+        return { notifications: recordSuccess(task, run, now), steps: stepsAfter(task, run) };
     }
-    if (result.state === 'stopped' && result.reason !== stopReason.shutdown) {
-        return [];
+    const isStopped = result.state === 'stopped' && result.reason !== stopReason.shutdown;
+    if (!isStopped && planRetry(task, run, outcome)) {
+        return { notifications: [], steps: [] };
     }
-    return recordFailure(task, run, outcome);
+    return {
+        notifications: isStopped ? [] : recordFailure(task, run),
+        steps: stepsAfter(task, run)
+    };
 }
 
 function recordSuccess(task: TaskRow, run: RunRow, now: number): readonly Notification[] {
@@ -61,12 +70,17 @@ function recordSuccess(task: TaskRow, run: RunRow, now: number): readonly Notifi
     ].filter((notification) => notification !== null);
 }
 
-function recordFailure(task: TaskRow, run: RunRow, { mayRetry, now }: Outcome): readonly Notification[] {
-    if (mayRetry && run.attempt <= task.retries) {
-        task.retryAt = now + Math.min(maxBackoffMs, task.backoffSeconds * 1000 * 2 ** (run.attempt - 1));
-        task.retryAttempt = run.attempt + 1;
-        return [];
+/** Whether the task will be tried again. */
+function planRetry(task: TaskRow, run: RunRow, { mayRetry, now }: Outcome): boolean {
+    if (!mayRetry || run.attempt > task.retries) {
+        return false;
     }
+    const pauseMs = Math.min(maxBackoffMs, task.backoffSeconds * 1000 * 2 ** (run.attempt - 1));
+    Object.assign(task, { retryAt: now + pauseMs, retryAttempt: run.attempt + 1, retryOf: run.id });
+    return true;
+}
+
+function recordFailure(task: TaskRow, run: RunRow): readonly Notification[] {
     const wasFailing = task.failing;
     task.failing = true;
     const notification = notificationOf(task, run, wasFailing);

@@ -1,4 +1,6 @@
 /** Cleans up after the panel was killed: ends processes that are left, and records runs that were cut off. */
+import type { Notification } from '@portico/sdk';
+
 import { RunEntity } from '../entities.ts';
 import { endProcessesWith } from '../machine.ts';
 import { findRuns } from '../queries.ts';
@@ -7,6 +9,7 @@ import { markVariable } from './execution.ts';
 import { sendNotifications } from './notifications.ts';
 import { recordOutcome } from './outcome.ts';
 import { emptyResult, type RunResult } from './result.ts';
+import type { Runs } from './runs.ts';
 import { removeScript } from './script.ts';
 
 const cutOff: RunResult = {
@@ -17,7 +20,7 @@ const cutOff: RunResult = {
 };
 
 /** Ends and records what an earlier, killed panel left. Call it once, before the first run of a generation. */
-export async function recoverRuns(ctx: Ctx, now: number): Promise<void> {
+export async function recoverRuns(ctx: Ctx, runs: Runs, now: number): Promise<void> {
     const unfinished = await ctx.db.read((em) => findRuns(em, { state: { $in: ['running', 'queued'] } }));
     const running = unfinished.filter(({ state }) => state === 'running');
     const ended = await endProcessesWith(markVariable, new Set(running.map(({ mark }) => mark)));
@@ -40,7 +43,7 @@ export async function recoverRuns(ctx: Ctx, now: number): Promise<void> {
     const notifications = await ctx.db.write(async (em) => {
         await em.nativeUpdate(
             RunEntity,
-            { state: 'queued' },
+            { state: 'queued', trigger: { $ne: 'chain' } },
             {
                 state: 'skipped',
                 reason: 'PANEL_DIED',
@@ -49,9 +52,16 @@ export async function recoverRuns(ctx: Ctx, now: number): Promise<void> {
                 version: 2
             }
         );
-        const sent = [];
+        const sent: Notification[] = [];
         for (const { id } of running) {
-            sent.push(...(await recordOutcome(em, id, { result: cutOff, mayRetry: true, now })));
+            const { notifications: toSend, steps } = await recordOutcome(em, id, {
+                result: cutOff,
+                mayRetry: true,
+                now
+            });
+            sent.push(...toSend);
+            await em.flush();
+            await runs.queueSteps(em, id, steps);
         }
         return sent;
     });

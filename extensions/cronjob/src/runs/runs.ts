@@ -1,20 +1,21 @@
 /** All runs: starts them as the overlap policy allows, ends them, and records how they ended. Decisions are made one at a time, under the mutex; programs run side by side. */
-import { randomUUID } from 'node:crypto';
-
 import { errors, type Mutex } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { OutputEntity, RunEntity, type RunRow, type TaskRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
-import { findRuns, findTasks } from '../queries.ts';
+import { findRuns, findTask, findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { draftOfRow } from '../tasks/draft.ts';
+import { deepest } from '../tasks/steps.ts';
 import type { Accounts } from './accounts.ts';
-import { type Admission, decideAdmission, type Load, type RunRequest } from './admission.ts';
+import { decideAdmission, type Load, type RunRequest } from './admission.ts';
+import { type Asked, givenBy } from './asked.ts';
 import { execute } from './execution.ts';
 import { sendNotifications } from './notifications.ts';
 import { recordOutcome, stopReason } from './outcome.ts';
 import { Output } from './output.ts';
+import { recordRun } from './recording.ts';
 import type { RunResult } from './result.ts';
 import { removeSomeExpiredRuns } from './retention.ts';
 
@@ -82,33 +83,34 @@ export class Runs {
         if (this.#closing) {
             throw pluginErrors.ENDING();
         }
-        const now = this.#options.now();
         const admission = decideAdmission(task, request, await this.#load(em, task.id));
-        const repeated = await findRepeatedSkip(em, task.id, request, admission);
-        if (repeated !== null) {
-            Object.assign(repeated, {
-                times: repeated.times + 1,
-                finishedAt: now,
-                version: repeated.version + 1
-            });
-            return repeated;
+        return recordRun(em, task, { request, admission, now: this.#options.now() });
+    }
+
+    /** Records the steps that follow a run; those that may begin wait for the next look at what waits. Call it as `admit`. */
+    async queueSteps(em: EntityManager, runId: number, steps: readonly number[]): Promise<void> {
+        const [parent] = steps.length === 0 ? [] : await findRuns(em, { id: runId });
+        const depth = (parent?.depth ?? 0) + 1;
+        for (const task of parent === undefined ? [] : await findTasks(em, { id: { $in: [...steps] } })) {
+            if (depth > deepest) {
+                this.#options.ctx.log.warn('A chain ends: it is too long', { run: runId, task: task.id });
+                continue;
+            }
+            const given = { parentRunId: runId, depth };
+            const request: RunRequest = { trigger: 'chain', dueAt: null, attempt: 1, given };
+            const decision = decideAdmission(task, request, await this.#load(em, task.id));
+            const admission =
+                decision.state === 'running' ? ({ ...decision, state: 'queued' } as const) : decision;
+            await recordRun(em, task, { request, admission, now: this.#options.now() });
         }
-        const id = await em.insert(RunEntity, {
-            ...request,
-            ...admission,
-            taskId: task.id,
-            version: 1,
-            times: 1,
-            createdAt: now,
-            startedAt: admission.state === 'running' ? now : null,
-            finishedAt: admission.state === 'skipped' ? now : null,
-            exitCode: null,
-            signal: null,
-            mark: randomUUID(),
-            scratch: null
+    }
+
+    /** Starts the steps of chains that waited when an earlier generation ended. */
+    async resume(): Promise<void> {
+        await this.#options.mutex.run(async () => {
+            const next = await this.#options.ctx.db.write((em) => this.#takeQueued(em));
+            next.forEach((each) => this.launch(each));
         });
-        const [run] = await findRuns(em, { id });
-        return run as RunRow;
     }
 
     /** Starts a run that was admitted as `running`; others wait or were skipped. */
@@ -126,18 +128,19 @@ export class Runs {
         this.#signalChange();
     }
 
-    /** Asks for a run by hand. @throws NOT_FOUND 40400 */
-    async start(taskId: number): Promise<RunRow> {
-        return this.#options.mutex.run(async () => {
-            const started = await this.#options.ctx.db.write(async (em) => {
-                const [task] = await findTasks(em, { id: taskId });
-                if (task === undefined) {
-                    throw errors.notFound('There is no task of that id');
+    /** Asks for a run by hand, or by a trigger. @throws NOT_FOUND 40400, VALIDATION_FAILED 40001, VERSION_STALE 41200 when its parameters change meanwhile */
+    async start(taskId: number, { trigger, askedBy, values }: Asked): Promise<RunRow> {
+        const { ctx, mutex } = this.#options;
+        const seen = await ctx.db.read((em) => findTask(em, taskId));
+        const given = await givenBy(ctx, seen, askedBy, values);
+        return mutex.run(async () => {
+            const started = await ctx.db.write(async (em) => {
+                const task = await findTask(em, taskId);
+                if (task.parameters !== seen.parameters || task.command !== seen.command) {
+                    throw errors.stale(task.version);
                 }
-                return {
-                    task,
-                    run: await this.admit(em, task, { trigger: 'manual', dueAt: null, attempt: 1 })
-                };
+                const request = { trigger, dueAt: null, attempt: 1, given };
+                return { task, run: await this.admit(em, task, request) };
             });
             this.launch(started);
             return started.run;
@@ -196,9 +199,10 @@ export class Runs {
         this.#stopSavingWhenIdle();
         await this.#options.mutex.run(() =>
             this.#options.ctx.db.write(async (em) => {
+                // Steps of chains begin in the next generation.
                 await em.nativeUpdate(
                     RunEntity,
-                    { state: 'queued' },
+                    { state: 'queued', trigger: { $ne: 'chain' } },
                     {
                         state: 'stopped',
                         reason: stopReason.shutdown,
@@ -239,6 +243,9 @@ export class Runs {
             request: draft.request,
             route: draft.route,
             limits: draft.limits,
+            sandbox: draft.sandbox,
+            parameters: run.parameters,
+            secretParameters: run.secretParameters,
             mark: run.mark
         };
         const onScriptPath = async (scratch: string): Promise<void> =>
@@ -273,7 +280,7 @@ export class Runs {
                 if (output !== null) {
                     await saveOutput(em, id, output);
                 }
-                const toSend = await recordOutcome(em, id, {
+                const recorded = await recordOutcome(em, id, {
                     result,
                     mayRetry: active?.mayRetry === true,
                     now: now()
@@ -281,7 +288,8 @@ export class Runs {
                 await em.flush();
                 this.#active.delete(id);
                 await removeSomeExpiredRuns(em, ctx.settings, now(), taskId);
-                return { notifications: toSend, next: await this.#takeQueued(em) };
+                await this.queueSteps(em, id, recorded.steps);
+                return { notifications: recorded.notifications, next: await this.#takeQueued(em) };
             });
             void sendNotifications(ctx, notifications);
             next.forEach((each) => this.launch(each));
@@ -331,20 +339,6 @@ export class Runs {
                 );
         }
     }
-}
-
-/** While a task that is due each second is busy, its history gets one entry, and not thousands. Finds that entry. */
-async function findRepeatedSkip(
-    em: EntityManager,
-    taskId: number,
-    { trigger }: RunRequest,
-    { state, reason }: Admission
-): Promise<RunRow | null> {
-    if (state !== 'skipped' || trigger !== 'schedule') {
-        return null;
-    }
-    const [last] = await findRuns(em, { taskId }, { newestFirst: true, limit: 1 });
-    return last?.state === 'skipped' && last.trigger === 'schedule' && last.reason === reason ? last : null;
 }
 
 async function saveOutput(em: EntityManager, runId: number, output: Output): Promise<void> {

@@ -5,12 +5,20 @@ import type { EntityManager } from '@portico/sdk/db';
 import { TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
 import { findRuns, findTasks } from '../queries.ts';
-import type { RunRequest } from '../runs/admission.ts';
+import { retryRequest, type RunRequest } from '../runs/admission.ts';
 import { overdueNotification, sendNotifications } from '../runs/notifications.ts';
 import type { Runs, StartedRun } from '../runs/runs.ts';
 import type { Ctx } from '../settings.ts';
 import { Alarm } from './alarm.ts';
-import { planTask, replanTask, requestFor, scheduleOf } from './planning.ts';
+import {
+    blackoutsOf,
+    planTask,
+    replanTask,
+    requestFor,
+    scheduleOf,
+    startOf,
+    waitingRequest
+} from './planning.ts';
 
 /** What the scheduler needs. */
 export interface SchedulerOptions {
@@ -95,7 +103,12 @@ export class Scheduler {
         }
         this.#lastCheck = now;
         const due = {
-            $or: [{ dueAt: { $lte: now } }, { retryAt: { $lte: now } }, { deadAt: { $lte: now } }]
+            $or: [
+                { dueAt: { $lte: now } },
+                { startAt: { $lte: now } },
+                { retryAt: { $lte: now } },
+                { deadAt: { $lte: now } }
+            ]
         };
         const tasks = await ctx.db.read((em) =>
             em.find(TaskEntity, due, { fields: ['id'], orderBy: { id: 'asc' } })
@@ -121,16 +134,14 @@ export class Scheduler {
             const request = requestFor(task, task.dueAt, now);
             task.dueAt = scheduleOf(task).next(now);
             if (request !== null) {
-                // A new due time replaces the retry of an earlier one.
-                task.retryAt = null;
-                started.push(await this.#admit(em, task, request));
+                started.push(...(await this.#admitByTime(em, task, request, now)));
             }
         }
+        if (task.startAt !== null && task.startAt <= now) {
+            started.push(...(await this.#admitWaiting(em, task, now)));
+        }
         if (task.retryAt !== null && task.retryAt <= now) {
-            task.retryAt = null;
-            started.push(
-                await this.#admit(em, task, { trigger: 'retry', dueAt: null, attempt: task.retryAttempt })
-            );
+            started.push(...(await this.#admitRetry(em, task, now)));
         }
         if (task.deadAt !== null && task.deadAt <= now) {
             task.deadAt = null;
@@ -138,6 +149,51 @@ export class Scheduler {
             notifications.push(overdueNotification(task));
         }
         return started;
+    }
+
+    /** Starts what is due by the clock, or puts it off: until the end of a blackout, and by jitter. One start of a task waits at most. */
+    async #admitByTime(
+        em: EntityManager,
+        task: TaskRow,
+        request: RunRequest,
+        now: number
+    ): Promise<StartedRun[]> {
+        const at = request.trigger === 'missed' ? now : (request.dueAt ?? now);
+        const start = startOf(task, blackoutsOf(task, this.#options.ctx.settings), at);
+        if (start === null) {
+            return [await this.#admit(em, task, { ...request, isHeld: true })];
+        }
+        // A new due time replaces the retry of an earlier one.
+        task.retryAt = null;
+        if (start <= now) {
+            return [await this.#admit(em, task, request)];
+        }
+        if (task.startAt === null) {
+            Object.assign(task, { startAt: start, startDueAt: request.dueAt });
+        }
+        return [];
+    }
+
+    /** Starts what was put off, unless a blackout is on now that was not known then. */
+    async #admitWaiting(em: EntityManager, task: TaskRow, now: number): Promise<StartedRun[]> {
+        const request = waitingRequest(task, now);
+        const closed = blackoutsOf(task, this.#options.ctx.settings);
+        const start = startOf({ ...task, jitterSeconds: 0 }, closed, now);
+        if (start !== null && start > now) {
+            task.startAt = start;
+            return [];
+        }
+        Object.assign(task, { startAt: null, startDueAt: null });
+        return request === null ? [] : [await this.#admit(em, task, { ...request, isHeld: start === null })];
+    }
+
+    /** A retry waits for the end of a blackout, whatever the policy. */
+    async #admitRetry(em: EntityManager, task: TaskRow, now: number): Promise<StartedRun[]> {
+        const free = blackoutsOf(task, this.#options.ctx.settings).firstFree(now);
+        task.retryAt = free === now ? null : free;
+        return task.retryAt === null && free !== null
+            ? [await this.#admit(em, task, await retryRequest(em, task))]
+            : [];
     }
 
     async #admitBooted(
@@ -150,7 +206,8 @@ export class Scheduler {
         for (const task of tasks) {
             if (boot !== null && task.boot !== boot && scheduleOf(task).reboot) {
                 task.boot = boot;
-                started.push(await this.#admit(em, task, { trigger: 'schedule', dueAt: now, attempt: 1 }));
+                const request = { trigger: 'schedule', dueAt: now, attempt: 1 } as const;
+                started.push(...(await this.#admitByTime(em, task, request, now)));
             }
         }
         return started;
@@ -167,7 +224,7 @@ export class Scheduler {
     async #nextTime(): Promise<number | null> {
         const rows = await this.#options.ctx.db.read((em) =>
             em.execute<{ at: number | null }[]>(
-                'select min(at) as at from (select min(due_at) as at from tasks union all select min(retry_at) from tasks union all select min(dead_at) from tasks)'
+                'select min(at) as at from (select min(due_at) as at from tasks union all select min(start_at) from tasks union all select min(retry_at) from tasks union all select min(dead_at) from tasks)'
             )
         );
         return rows[0]?.at ?? null;

@@ -2,9 +2,11 @@
 import { errors } from '@portico/sdk';
 
 import type { TaskRow } from '../entities.ts';
+import { checkValues, parametersOfRow } from '../parameters/values.ts';
 import { findTasks } from '../queries.ts';
 import type { StartedRun } from '../runs/runs.ts';
 import { tagsOf } from './draft.ts';
+import { forgetSteps } from './steps.ts';
 import type { TasksOptions } from './tasks.ts';
 
 /** What is done to each task. */
@@ -24,7 +26,11 @@ export class Batches {
      * @param tags - of `tag` and `untag`
      * @throws NOT_FOUND 40400 for an id without a task; VALIDATION_FAILED 40001 when a task would have more than 20 tags
      */
-    async apply(ids: readonly number[], action: BatchAction, tags: readonly string[]): Promise<void> {
+    async apply(
+        ids: readonly number[],
+        action: BatchAction,
+        { tags, askedBy }: { readonly tags: readonly string[]; readonly askedBy: string | null }
+    ): Promise<void> {
         const { ctx, machine, mutex, runs, scheduler } = this.#options;
         const boot = await machine.boot();
         await mutex.run(async () => {
@@ -35,6 +41,7 @@ export class Batches {
                     throw errors.notFound(`There is no task ${ids.find((id) => !found.has(id))}`);
                 }
                 if (action === 'delete') {
+                    await forgetSteps(em, ids);
                     tasks.forEach((task) => em.remove(task));
                     await em.flush();
                     return [];
@@ -42,7 +49,9 @@ export class Batches {
                 const admitted: StartedRun[] = [];
                 for (const task of tasks) {
                     if (action === 'run') {
-                        const request = { trigger: 'manual', dueAt: null, attempt: 1 } as const;
+                        checkValues({}, task);
+                        const given = { askedBy };
+                        const request = { trigger: 'manual', dueAt: null, attempt: 1, given } as const;
                         admitted.push({ task, run: await runs.admit(em, task, request) });
                     } else if (this.#change(task, action, tags, boot)) {
                         Object.assign(task, { version: task.version + 1, updatedAt: machine.now() });
@@ -84,6 +93,17 @@ export class Batches {
         const enabled = action === 'enable';
         if (task.enabled === enabled) {
             return false;
+        }
+        if (
+            enabled &&
+            parametersOfRow(task).some(({ required, default: usual }) => required && usual === null)
+        ) {
+            throw errors.invalid([
+                {
+                    path: 'ids',
+                    message: `The task ${task.name} requires parameters that have no default: its schedule says none`
+                }
+            ]);
         }
         const now = this.#options.machine.now();
         Object.assign(task, { enabled, awaitedSince: now, overdueSince: null });

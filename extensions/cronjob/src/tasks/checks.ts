@@ -1,17 +1,27 @@
 /** Checks of a task beyond the schemas. */
 import { errors } from '@portico/sdk';
 
+import { checkParameters } from '../parameters/checks.ts';
 import { type Accounts, canRunAsOthers } from '../runs/accounts.ts';
 import { interpreterOf } from '../runs/script.ts';
 import { isZone, parseSchedule } from '../schedule/schedule.ts';
 import type { Draft } from './draft.ts';
+import { problemOfWritable } from './sandbox-input.ts';
+
+/** What a draft is checked against. */
+export interface CheckOptions {
+    readonly accounts: Accounts;
+    /** Milliseconds since 1970. */
+    readonly now: number;
+    /** Folders of the panel. */
+    readonly ownFolders: readonly string[];
+}
 
 /** Checks what a schema cannot: schedule, program, environment and account. @throws VALIDATION_FAILED 40001 with all problems */
 export async function checkDraft(
     draft: Draft,
     before: Draft | null,
-    accounts: Accounts,
-    now: number
+    { accounts, now, ownFolders }: CheckOptions
 ): Promise<void> {
     const problems: { path: string; message: string }[] = [];
     const report = (path: string, message: string): void =>
@@ -19,6 +29,8 @@ export async function checkDraft(
     checkSchedule(draft, now, report);
     checkProgram(draft, before, report);
     checkEnv(draft.env, before?.env ?? {}, report);
+    checkParameters(draft, before, report);
+    checkSandbox(draft, ownFolders, report);
     // A task whose account was removed can still be changed or disabled.
     if (draft.user !== null && draft.user !== before?.user) {
         const account = await accounts.find(draft.user);
@@ -77,6 +89,18 @@ function checkProgram(draft: Draft, before: Draft | null, report: Report): void 
             interpreterOf(script);
         } catch (error) {
             report('script', `cannot be run: ${error instanceof Error ? error.message : String(error)}`);
+        }
+    }
+}
+
+function checkSandbox({ sandbox, command, script }: Draft, own: readonly string[], report: Report): void {
+    if (sandbox !== null && command === null && script === null) {
+        report('sandbox', 'is for programs only: this task runs none');
+    }
+    for (const [index, folder] of (sandbox?.writable ?? []).entries()) {
+        const problem = problemOfWritable(folder, own);
+        if (problem !== null) {
+            report(`sandbox.writable.${index}`, problem);
         }
     }
 }

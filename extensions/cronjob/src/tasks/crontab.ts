@@ -139,7 +139,12 @@ function leftOut({
     timeoutSeconds,
     retries,
     overlap,
-    limits
+    limits,
+    parameters,
+    jitterSeconds,
+    blackouts,
+    then,
+    sandbox
 }: Draft): string[] {
     return [
         ...(enabled ? [] : ['the task is disabled']),
@@ -151,7 +156,12 @@ function leftOut({
         ...(timeoutSeconds === null ? [] : [`a time limit of ${timeoutSeconds} s`]),
         ...(retries === 0 ? [] : [`${retries} retries`]),
         ...(overlap === 'allow' ? [] : ['no run while the one before goes on']),
-        ...(limits === null ? [] : ['limits'])
+        ...(limits === null ? [] : ['limits']),
+        ...(parameters.length === 0 ? [] : ['parameters']),
+        ...(jitterSeconds === 0 ? [] : [`up to ${jitterSeconds} s of jitter`]),
+        ...(blackouts.length === 0 ? [] : ['blackouts']),
+        ...(then.length === 0 ? [] : ['tasks that follow']),
+        ...(sandbox === null ? [] : ['the sandbox'])
     ];
 }
 

@@ -2,7 +2,12 @@
 import type { GroupLimits } from '@portico/sdk';
 
 import type { Missed, NotifyOn, Overlap, TaskRow } from '../entities.ts';
+import { isMask, type Parameter, parametersOf } from '../parameters/schema.ts';
+import { parametersOfRow } from '../parameters/values.ts';
+import type { Blackout, BlackoutPolicy } from '../schedule/blackouts.ts';
 import type { TaskInput } from './input.ts';
+import type { Sandbox } from './sandbox-input.ts';
+import { type Step, stepsOf } from './steps.ts';
 import { requestOf, type RequestWork, routeOf, type RouteWork } from './work-input.ts';
 
 /** What a task runs. */
@@ -33,10 +38,23 @@ export interface Draft {
     /** Ids of notification channels; null: those whose events match. */
     readonly channels: readonly number[] | null;
     readonly tags: readonly string[];
+    readonly parameters: readonly Parameter[];
+    readonly jitterSeconds: number;
+    readonly blackouts: readonly Blackout[];
+    readonly blackoutPolicy: BlackoutPolicy;
+    readonly then: readonly Step[];
+    readonly sandbox: Sandbox | null;
 }
 
-/** Applies a change to a task, or to nothing (null) for a new one. `defaultZone` is the time zone of tasks that name none. */
-export function draftOf(input: TaskInput, before: Draft | null, defaultZone: string): Draft {
+/** What a task gets that says nothing of it. */
+export interface Defaults {
+    readonly timezone: string;
+    /** Of programs. */
+    readonly sandbox: Sandbox | null;
+}
+
+/** Applies a change to a task, or to nothing (null) for a new one. */
+export function draftOf(input: TaskInput, before: Draft | null, defaults: Defaults): Draft {
     const pick = <K extends keyof Draft & keyof TaskInput>(key: K, fallback: Draft[K]): Draft[K] => {
         const given = input[key];
         return given === undefined
@@ -46,11 +64,12 @@ export function draftOf(input: TaskInput, before: Draft | null, defaultZone: str
               : // The schema of the field has the type of the draft's field.
                 (given as unknown as Draft[K]);
     };
+    const work = workOf(input, before);
     return {
         name: pick('name', ''),
         schedule: pick('schedule', ''),
-        timezone: pick('timezone', defaultZone),
-        ...workOf(input, before),
+        timezone: pick('timezone', defaults.timezone),
+        ...work,
         user: pick('user', null),
         cwd: pick('cwd', null),
         env:
@@ -72,8 +91,30 @@ export function draftOf(input: TaskInput, before: Draft | null, defaultZone: str
         deadManSeconds: pick('deadManSeconds', null),
         limits: pick('limits', null),
         channels: pick('channels', null),
-        tags: pick('tags', [])
+        tags: pick('tags', []),
+        parameters:
+            input.parameters === undefined
+                ? (before?.parameters ?? [])
+                : parametersOf(input.parameters ?? []),
+        jitterSeconds: pick('jitterSeconds', 0),
+        blackouts: pick('blackouts', []),
+        blackoutPolicy: pick('blackoutPolicy', 'skip'),
+        then: pick('then', []),
+        sandbox: sandboxOf(input, before, work, defaults)
     };
+}
+
+function sandboxOf(
+    { sandbox }: TaskInput,
+    before: Draft | null,
+    { command, script }: Work,
+    defaults: Defaults
+): Sandbox | null {
+    if (sandbox !== undefined) {
+        return sandbox === null ? null : { network: false, writable: [], ...sandbox };
+    }
+    const isProgram = command !== null || script !== null;
+    return before === null ? (isProgram ? defaults.sandbox : null) : before.sandbox;
 }
 
 type Work = Pick<Draft, 'command' | 'script' | 'request' | 'route'>;
@@ -111,8 +152,12 @@ export function rowOf({
     limits,
     channels,
     tags,
+    parameters,
+    blackouts,
+    then: steps,
+    sandbox,
     ...draft
-}: Draft): Omit<Draft, 'env' | keyof Texts> & Texts {
+}: Draft): Omit<Draft, 'env' | 'then' | keyof Texts> & Texts {
     return {
         ...draft,
         command: textOrNull(command),
@@ -122,12 +167,45 @@ export function rowOf({
         limits: textOrNull(limits),
         channels: textOrNull(channels),
         tags: JSON.stringify(tags),
+        parameters: JSON.stringify(parameters.map(withoutSecret)),
+        blackouts: JSON.stringify(blackouts),
+        steps: JSON.stringify(steps),
+        sandbox: textOrNull(sandbox),
         envNames: JSON.stringify(Object.keys(env))
     };
 }
 
 /** Columns that hold JSON. */
-type Texts = Pick<TaskRow, 'command' | 'request' | 'route' | 'limits' | 'channels' | 'tags' | 'envNames'>;
+type Texts = Pick<
+    TaskRow,
+    | 'command'
+    | 'request'
+    | 'route'
+    | 'limits'
+    | 'channels'
+    | 'tags'
+    | 'envNames'
+    | 'parameters'
+    | 'blackouts'
+    | 'steps'
+    | 'sandbox'
+>;
+
+/** The default of a secret parameter is sealed elsewhere. */
+function withoutSecret(parameter: Parameter): Parameter {
+    return parameter.secret && parameter.default !== null
+        ? { ...parameter, default: { set: true } }
+        : parameter;
+}
+
+/** The defaults of secret parameters by name; null keeps the stored one. */
+export function secretDefaults({ parameters }: Draft): Readonly<Record<string, string | null>> {
+    return Object.fromEntries(
+        parameters
+            .filter(({ secret, default: usual }) => secret && usual !== null)
+            .map(({ name, default: usual }) => [name, isMask(usual) ? null : String(usual)])
+    );
+}
 
 function withoutValues(record: object): Record<string, null> {
     return Object.fromEntries(Object.keys(record).map((name) => [name, null]));
@@ -188,6 +266,12 @@ export function draftOfRow(task: TaskRow): Draft {
         limits: limitsOf(task),
         channels: channelsOf(task),
         tags: tagsOf(task),
+        parameters: parametersOfRow(task),
+        jitterSeconds: task.jitterSeconds,
+        blackouts: JSON.parse(task.blackouts) as Blackout[],
+        blackoutPolicy: task.blackoutPolicy as BlackoutPolicy,
+        then: stepsOf(task),
+        sandbox: task.sandbox === null ? null : (JSON.parse(task.sandbox) as Sandbox),
         command: task.command === null ? null : (JSON.parse(task.command) as string[]),
         request: task.request === null ? null : (JSON.parse(task.request) as RequestWork),
         route: task.route === null ? null : (JSON.parse(task.route) as RouteWork),

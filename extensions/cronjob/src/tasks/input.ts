@@ -1,7 +1,12 @@
-/** The body of a request that creates or changes a task: its schemas, its deproblems, and the checks beyond them. */
+/** The body of a request that creates or changes a task: its schemas, and what a document of an export holds. */
 import { type GroupLimits, joi } from '@portico/sdk';
 
 import type { Missed, NotifyOn, Overlap } from '../entities.ts';
+import { type ParameterInput, parametersField } from '../parameters/schema.ts';
+import type { Blackout, BlackoutPolicy } from '../schedule/blackouts.ts';
+import { type Sandbox, sandboxField } from './sandbox-input.ts';
+import { type Step, thenField } from './steps.ts';
+import { blackoutPolicyField, blackoutsField, jitterField } from './times-input.ts';
 import { type Mask, requestField, type RequestInput, routeField, type RouteWork } from './work-input.ts';
 
 /** A change of a task: an absent field keeps its value, null sets the default. */
@@ -27,6 +32,12 @@ export interface TaskInput {
     readonly limits?: GroupLimits | null;
     readonly channels?: readonly number[] | null;
     readonly tags?: readonly string[] | null;
+    readonly parameters?: readonly ParameterInput[] | null;
+    readonly jitterSeconds?: number | null;
+    readonly blackouts?: readonly Blackout[] | null;
+    readonly blackoutPolicy?: BlackoutPolicy | null;
+    readonly then?: readonly Step[] | null;
+    readonly sandbox?: Partial<Sandbox> | null;
     /** Acts as If-Match. */
     readonly version?: number;
 }
@@ -204,7 +215,13 @@ const fields = {
         .label('Limits')
         .meta({ ui: { group: 'Limits', advanced: true } }),
     channels: taskChannels.meta({ ui: { ref: 'channels.list', advanced: true } }),
-    tags: taskTags.allow(null)
+    tags: taskTags.allow(null),
+    parameters: parametersField.allow(null).meta({ ui: { advanced: true } }),
+    jitterSeconds: jitterField.allow(null).meta({ ui: { group: 'Blackouts', advanced: true } }),
+    blackouts: blackoutsField.allow(null).meta({ ui: { group: 'Blackouts', advanced: true } }),
+    blackoutPolicy: blackoutPolicyField.allow(null).meta({ ui: { group: 'Blackouts', advanced: true } }),
+    then: thenField.allow(null).meta({ ui: { advanced: true } }),
+    sandbox: sandboxField.meta({ ui: { group: 'Sandbox', advanced: true } })
 };
 /** The name of a task. */
 export const taskName = joi
@@ -239,12 +256,21 @@ export const changedTask = joi.object({
     version: joi.number().integer().min(1).label('Version').description('Acts as If-Match')
 });
 
+/** A task of an export. Its id is that of the panel that wrote it, and is what `then` of other tasks names. */
+export interface ExportedTask extends TaskInput {
+    readonly id?: number;
+}
+
 /** Reads the tasks of an export, which another version may have written. @throws TypeError when they are not tasks */
-export function exportedTasks(data: unknown): readonly TaskInput[] {
+export function exportedTasks(data: unknown): readonly ExportedTask[] {
     const { tasks } = (data ?? {}) as { readonly tasks?: unknown };
-    const { error, value } = joi.array().items(newTask).required().validate(tasks);
+    const { error, value } = joi
+        .array()
+        .items(newTask.keys({ id: joi.number().integer() }))
+        .required()
+        .validate(tasks);
     if (error !== undefined) {
         throw new TypeError(`The exported tasks cannot be read: ${error.message}`);
     }
-    return value as readonly TaskInput[];
+    return value as readonly ExportedTask[];
 }

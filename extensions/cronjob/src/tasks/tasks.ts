@@ -1,19 +1,21 @@
 /** Creates, changes and removes tasks. Each change is guarded by the version and planned in the same write. */
-import { type Actor, errors, isFailure, type Mutex } from '@portico/sdk';
+import { type Actor, errors, type Mutex } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
-import { findRuns, findTasks } from '../queries.ts';
+import { findRuns, findTask, findTasks } from '../queries.ts';
 import type { Accounts } from '../runs/accounts.ts';
 import type { Runs } from '../runs/runs.ts';
+import { ownFolders, trySandbox } from '../runs/sandbox.ts';
 import { machineZone } from '../schedule/schedule.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
 import type { Ctx } from '../settings.ts';
 import { checkDraft } from './checks.ts';
-import { type Draft, draftOf, draftOfRow, rowOf } from './draft.ts';
+import { type Defaults, type Draft, draftOf, draftOfRow, rowOf, secretDefaults } from './draft.ts';
 import { conditionOf, type TaskFilter } from './filter.ts';
 import type { TaskInput } from './input.ts';
+import { checkSteps, forgetSteps } from './steps.ts';
 
 /** What the tasks need. */
 export interface TasksOptions {
@@ -32,7 +34,7 @@ export interface TaskWithRun {
 }
 
 /** What is sealed of a task. */
-type Sealed = Pick<TaskRow, 'env' | 'headers'>;
+type Sealed = Pick<TaskRow, 'env' | 'headers' | 'parameterDefaults'>;
 
 /** All tasks of the plugin. */
 export class Tasks {
@@ -73,10 +75,16 @@ export class Tasks {
 
     /** What `create` would make of this; nothing is stored. @throws VALIDATION_FAILED 40001, TOOL_MISSING 50302 */
     async check(input: TaskInput): Promise<Draft> {
-        const draft = draftOf(input, null, this.#defaultZone());
-        await checkDraft(draft, null, this.#options.accounts, this.#options.machine.now());
-        await this.#tryLimits(draft, null);
+        const draft = draftOf(input, null, this.#defaults());
+        await this.#checkDraft(draft, null);
         return draft;
+    }
+
+    async #checkDraft(draft: Draft, before: Draft | null): Promise<void> {
+        const { ctx, accounts, machine } = this.#options;
+        await checkDraft(draft, before, { accounts, now: machine.now(), ownFolders: await ownFolders(ctx) });
+        await this.#tryLimits(draft, before);
+        await this.#trySandbox(draft, before);
     }
 
     /** Makes a disabled task like another one, with the values of its environment. @throws NOT_FOUND 40400 */
@@ -90,7 +98,23 @@ export class Tasks {
         return { task: await this.#insert(draft, task), lastRun: null };
     }
 
-    async #insert(draft: Draft, { env, headers }: Sealed): Promise<TaskRow> {
+    /**
+     * Makes a task of an export, or puts it in the place of another one with all of its fields. What this machine lacks, such as its account, is no
+     * obstacle: the runs say so.
+     * @throws VALIDATION_FAILED 40001
+     */
+    async put(input: TaskInput, before: TaskRow | null): Promise<number> {
+        const draft = draftOf(input, null, this.#defaults());
+        await this.#checkDraft(draft, draft);
+        const sealed = await this.#sealed(draft, null);
+        if (before === null) {
+            return (await this.#insert(draft, sealed)).id;
+        }
+        await this.#replace(before, draft, sealed);
+        return before.id;
+    }
+
+    async #insert(draft: Draft, { env, headers, parameterDefaults }: Sealed): Promise<TaskRow> {
         const { ctx, machine, mutex, scheduler } = this.#options;
         const boot = await machine.boot();
         const task = await mutex.run(() =>
@@ -98,8 +122,7 @@ export class Tasks {
                 const now = machine.now();
                 const row = {
                     ...rowOf(draft),
-                    env,
-                    headers,
+                    ...{ env, headers, parameterDefaults },
                     mandate: null,
                     version: 1,
                     createdAt: now,
@@ -108,13 +131,18 @@ export class Tasks {
                     boot,
                     retryAt: null,
                     retryAttempt: 1,
+                    retryOf: null,
+                    startAt: null,
+                    startDueAt: null,
                     awaitedSince: now,
                     deadAt: null,
                     overdueSince: null,
                     failing: false
                 };
                 scheduler.plan(row as TaskRow, boot);
-                return findTask(em, await em.insert(TaskEntity, row));
+                const id = await em.insert(TaskEntity, row);
+                await checkSteps(em, id, draft.then);
+                return findTask(em, id);
             })
         );
         scheduler.checkSoon();
@@ -130,15 +158,14 @@ export class Tasks {
         const before = await this.get(id);
         checkVersion(before.task, ifMatch, input.version);
         const former = draftOfRow(before.task);
-        const draft = draftOf(input, former, this.#defaultZone());
-        await checkDraft(draft, former, this.#options.accounts, this.#options.machine.now());
-        await this.#tryLimits(draft, former);
+        const draft = draftOf(input, former, this.#defaults());
+        await this.#checkDraft(draft, former);
         await this.#replace(before.task, draft, await this.#sealed(draft, before.task));
         return { before, after: await this.get(id) };
     }
 
     /** `before` is the version that the draft was made from. @throws VERSION_STALE 41200 */
-    async #replace(before: TaskRow, draft: Draft, { env, headers }: Sealed): Promise<void> {
+    async #replace(before: TaskRow, draft: Draft, sealed: Sealed): Promise<void> {
         const { ctx, machine, mutex, scheduler, runs } = this.#options;
         const { id } = before;
         const boot = await machine.boot();
@@ -153,8 +180,9 @@ export class Tasks {
                 const row = rowOf(draft);
                 // A person authorized that very route, with that very body.
                 const mandate = row.route === before.route ? task.mandate : null;
-                Object.assign(task, row, {
-                    ...{ env, headers, mandate },
+                await checkSteps(em, id, draft.then);
+                Object.assign(task, row, sealed, {
+                    mandate,
                     version: task.version + 1,
                     updatedAt: now
                 });
@@ -217,6 +245,7 @@ export class Tasks {
             ctx.db.write(async (em) => {
                 const task = await findTask(em, id);
                 checkVersion(task, ifMatch, undefined);
+                await forgetSteps(em, [id]);
                 await em.remove(task).flush();
             })
         );
@@ -226,44 +255,6 @@ export class Tasks {
         }
         scheduler.checkSoon();
         return seen;
-    }
-
-    /** All tasks as bodies of POST `/tasks`, with the values of their environments in plain text. */
-    async exportAll(): Promise<readonly TaskInput[]> {
-        const rows = await this.#options.ctx.db.read((em) => findTasks(em, {}));
-        return Promise.all(rows.map((task) => this.#exported(task)));
-    }
-
-    /**
-     * Takes back exported tasks. One takes the place of the task with the same name, so that a second time changes nothing; with `replace` all
-     * others are removed. An account that this machine does not have is no obstacle: the runs say that it is missing.
-     * Resolves with what is wrong with each task that was left out.
-     */
-    async restore(inputs: readonly TaskInput[], mode: 'merge' | 'replace'): Promise<readonly string[]> {
-        const { ctx, accounts, machine } = this.#options;
-        const rows = await ctx.db.read((em) => findTasks(em, {}));
-        const byName = Map.groupBy(rows, ({ name }) => name);
-        const kept = new Set<TaskRow>();
-        const problems: string[] = [];
-        for (const input of inputs) {
-            const draft = draftOf(input, null, this.#defaultZone());
-            const same = byName.get(draft.name)?.shift();
-            if (same !== undefined) {
-                kept.add(same);
-            }
-            const problem = await checkDraft(draft, draft, accounts, machine.now()).catch(describeProblem);
-            if (typeof problem === 'string') {
-                problems.push(`${draft.name}: ${problem}`);
-            } else if (same === undefined) {
-                await this.#insert(draft, await this.#sealed(draft, null));
-            } else {
-                await this.#replace(same, draft, await this.#sealed(draft, null));
-            }
-        }
-        for (const { id } of mode === 'replace' ? rows.filter((row) => !kept.has(row)) : []) {
-            await this.remove(id, null);
-        }
-        return problems;
     }
 
     /** Plans a changed task again, as far as the change touches its times. */
@@ -276,10 +267,10 @@ export class Tasks {
         if (toggled || old.deadManSeconds === null || task.deadManSeconds === null) {
             Object.assign(task, { awaitedSince: now, overdueSince: null });
         }
-        const { dueAt } = task;
+        const { dueAt, startAt, startDueAt } = task;
         this.#options.scheduler.plan(task, boot);
         if (!rescheduled) {
-            task.dueAt = dueAt;
+            Object.assign(task, { dueAt, startAt, startDueAt });
         }
         if (task.overdueSince !== null) {
             task.deadAt = null;
@@ -293,29 +284,36 @@ export class Tasks {
         }
     }
 
-    #defaultZone(): string {
-        return this.#options.ctx.settings.timezone ?? machineZone();
+    /** Proves that the machine can make a sandbox that is new, as its account. @throws TOOL_MISSING 50302 */
+    async #trySandbox({ sandbox, user }: Draft, before: Draft | null): Promise<void> {
+        const { ctx, accounts } = this.#options;
+        const isNew = JSON.stringify([sandbox, user]) !== JSON.stringify([before?.sandbox, before?.user]);
+        const account = sandbox === null || !isNew ? null : await accounts.find(user);
+        if (sandbox !== null && account !== null) {
+            await trySandbox(ctx, sandbox, account);
+        }
     }
 
-    async #exported(task: TaskRow): Promise<TaskInput> {
-        const { request, ...draft } = draftOfRow(task);
-        const headers = await this.#open(task.headers);
+    #defaults(): Defaults {
+        const { timezone, sandbox } = this.#options.ctx.settings;
         return {
-            ...draft,
-            env: await this.#open(task.env),
-            request: request === null ? null : { ...request, headers }
+            timezone: timezone ?? machineZone(),
+            sandbox: sandbox === 'default' ? { network: false, writable: [] } : null
         };
     }
 
     /** What is sealed of a task: the values of a draft, or those of the row before where the draft keeps them. */
-    async #sealed({ env, request }: Draft, before: TaskRow | null): Promise<Sealed> {
+    async #sealed(draft: Draft, before: TaskRow | null): Promise<Sealed> {
+        const { env, request } = draft;
         return {
             env: await this.#seal(env, before?.env ?? null),
-            headers: await this.#seal(request?.headers ?? {}, before?.headers ?? null)
+            headers: await this.#seal(request?.headers ?? {}, before?.headers ?? null),
+            parameterDefaults: await this.#seal(secretDefaults(draft), before?.parameterDefaults ?? null)
         };
     }
 
-    async #open(sealed: string | null): Promise<Readonly<Record<string, string>>> {
+    /** The values of something sealed, by name. */
+    async open(sealed: string | null): Promise<Readonly<Record<string, string>>> {
         return sealed === null
             ? {}
             : (JSON.parse(await this.#options.ctx.secrets.open(sealed)) as Record<string, string>);
@@ -329,18 +327,10 @@ export class Tasks {
         if (names.length === 0) {
             return null;
         }
-        const kept = Object.values(given).includes(null) ? await this.#open(before) : {};
+        const kept = Object.values(given).includes(null) ? await this.open(before) : {};
         const values = Object.fromEntries(names.map((name) => [name, given[name] ?? kept[name] ?? '']));
         return this.#options.ctx.secrets.seal(JSON.stringify(values));
     }
-}
-
-async function findTask(em: EntityManager, id: number): Promise<TaskRow> {
-    const [task] = await findTasks(em, { id });
-    if (task === undefined) {
-        throw errors.notFound('There is no task of that id');
-    }
-    return task;
 }
 
 /** Adds the newest run that started to each task. */
@@ -357,15 +347,6 @@ async function withRuns(em: EntityManager, tasks: readonly TaskRow[]): Promise<T
         (await findRuns(em, { id: { $in: newest.map(({ id }) => id) } })).map((run) => [run.taskId, run])
     );
     return tasks.map((task) => ({ task, lastRun: runs.get(task.id) ?? null }));
-}
-
-/** What is wrong with a draft, from the error of its check. */
-function describeProblem(error: unknown): string {
-    if (!isFailure(error)) {
-        throw error;
-    }
-    const { errors: problems = [] } = (error.data ?? {}) as { errors?: readonly { message: string }[] };
-    return problems.map(({ message }) => message).join(', ');
 }
 
 /** @throws VERSION_STALE 41200 */

@@ -1,4 +1,5 @@
 /** What is odd about a task that is valid: its author should know. */
+import { Blackouts } from '../schedule/blackouts.ts';
 import { parseSchedule } from '../schedule/schedule.ts';
 import type { Draft } from './draft.ts';
 
@@ -13,8 +14,9 @@ const rarelyPerYear = 2;
 /** So many due times are looked at; a schedule that is due more often has no time of day that a clock could skip. */
 const most = 800;
 
-/** @param now - milliseconds since 1970 */
-export function warningsOf({ schedule, timezone, enabled }: Draft, now: number): readonly TaskWarning[] {
+/** @param draft - with the blackouts of all tasks beside its own @param now - milliseconds since 1970 */
+export function warningsOf(draft: Draft, now: number): readonly TaskWarning[] {
+    const { schedule, timezone, enabled } = draft;
     const { reboot, next } = parseSchedule(schedule, timezone);
     if (reboot) {
         return [];
@@ -28,7 +30,33 @@ export function warningsOf({ schedule, timezone, enabled }: Draft, now: number):
         ...(times.length <= rarelyPerYear
             ? [{ path: 'schedule', message: `It is due ${timesInWords(times.length)} within a year` }]
             : []),
-        ...skippedTimes(times, timezone)
+        ...skippedTimes(times, timezone),
+        ...heldTimes(times, draft)
+    ];
+}
+
+function heldTimes(
+    times: readonly number[],
+    { timezone, blackouts, blackoutPolicy }: Draft
+): readonly TaskWarning[] {
+    const closed = new Blackouts(blackouts, timezone);
+    const held = times.filter((at) => closed.firstFree(at) !== at);
+    const [first] = held;
+    if (first === undefined) {
+        return [];
+    }
+    const what =
+        blackoutPolicy === 'skip'
+            ? 'are left out'
+            : closed.firstFree(first) === null
+              ? 'never start, because the blackouts have no end'
+              : 'start later';
+    const which = held.length === times.length ? 'All' : `${held.length} of the next ${times.length}`;
+    return [
+        {
+            path: 'blackouts',
+            message: `${which} due times lie in a blackout and ${what}, first ${new Date(first).toISOString()}`
+        }
     ];
 }
 
