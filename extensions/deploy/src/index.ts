@@ -1,10 +1,12 @@
 /** From a git repository to a release that serves. */
 import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
+import type { DeployContract } from './contract.ts';
 import { recoverDeployments } from './deployments/recovery.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { type Machine, realMachine } from './machine.ts';
+import { createContract } from './partners.ts';
 import { registerArtifactRoutes } from './routes/artifacts.ts';
 import { registerConnectionRoutes } from './routes/connections.ts';
 import { registerDeploymentRoutes } from './routes/deployments.ts';
@@ -18,7 +20,7 @@ import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 
 /** Defines the plugin on a machine; tests give it another folder. */
-export function defineDeploy(machine: Machine): PluginDefinition {
+export function defineDeploy(machine: Machine): PluginDefinition<DeployContract> {
     return definePlugin({
         settings,
         entities,
@@ -40,6 +42,7 @@ export function defineDeploy(machine: Machine): PluginDefinition {
                 services.queue.pump();
                 await services.polling.start();
             });
+            return createContract(services);
         }
     });
 }

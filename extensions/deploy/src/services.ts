@@ -62,7 +62,9 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const builder = new Builder({ ctx, folders, git, sandboxes, artifacts });
     const canaries = new Canaries(hosts, releases);
     const provenance = new Provenance(ctx);
+    const released = ctx.hooks.define('deploy.released', { kind: 'notify', summary: 'A release serves' });
     const pipeline = new Pipeline({
+        released,
         provenance,
         canaries,
         ctx,

@@ -4,6 +4,7 @@ import { isFailure } from '@portico/sdk';
 import { type Builder, deploymentEnvironment } from '../build/builder.ts';
 import type { ReleasePlan } from '../build/plan.ts';
 import type { Provenance } from '../build/provenance.ts';
+import type { Released } from '../contract.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { environmentOf, type Variables } from '../env/variables.ts';
 import { DeploymentFailed, type Reason } from '../errors.ts';
@@ -31,6 +32,8 @@ export interface PipelineParts {
     readonly releases: Releases;
     readonly canaries: Canaries;
     readonly retention: Retention;
+    /** Runs the hook `deploy.released`. */
+    readonly released: (release: Released) => Promise<void>;
 }
 
 /** What the pipeline is told of the work around it. */
@@ -205,6 +208,7 @@ export class Pipeline {
             await store.makeLive(project.id, deployment.id, hostId);
         });
         candidate.log.say('It serves', 'switch');
+        void this.#tell(candidate);
         await progress.step('drain', async () => {
             if (before !== null && before !== deployment.id) {
                 const old = await store.deployment(before);
@@ -215,6 +219,22 @@ export class Pipeline {
         });
         await this.#after(candidate, hooks.post);
         await retention.prune(project);
+    }
+
+    /** Says to other plugins that a release serves. What they do with it delays nothing. */
+    async #tell({ project, deployment }: Candidate): Promise<void> {
+        const { ctx, released } = this.#parts;
+        const { id: deploymentId, number, trigger, commit } = deployment;
+        const domain = project.config.host?.domain ?? null;
+        await released({
+            projectId: project.id,
+            project: project.name,
+            ...{ deploymentId, number, trigger, commit, domain }
+        }).catch((error: unknown) => {
+            if (!ctx.signal.aborted) {
+                ctx.log.warn('The hook deploy.released failed', { error: String(error) });
+            }
+        });
     }
 
     /** Gives the release a share of the requests first, where the project wants that and programs serve it now. */

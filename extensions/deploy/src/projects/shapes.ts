@@ -1,7 +1,7 @@
 /** How projects are made, changed and shown. */
-import { joi } from '@portico/sdk';
+import { errors, joi } from '@portico/sdk';
 
-import { fields, projectInput } from './schema.ts';
+import { fields, type ProjectInput, projectInput } from './schema.ts';
 
 const { name, ...rest } = fields;
 
@@ -77,3 +77,12 @@ export const projectSchema = projectInput.keys({
 
 /** States of a project. */
 export type ProjectState = keyof typeof states;
+
+/** What an admin says of a project, from what came by another way than a route. @throws VALIDATION_FAILED 40001 */
+export function readProject(given: unknown): ProjectInput {
+    const { error, value } = projectInput.required().validate(given);
+    if (error !== undefined) {
+        throw errors.invalid(error.details.map(({ path, message }) => ({ path: path.join('.'), message })));
+    }
+    return value as ProjectInput;
+}

@@ -1,10 +1,10 @@
 /** Routes that list, make, change and remove projects. */
-import { errors, joi, pages, reply, taskSchema } from '@portico/sdk';
+import { joi, pages, reply, taskSchema } from '@portico/sdk';
 
 import type { Project } from '../deployments/store.ts';
-import { parseAddress } from '../git/address.ts';
-import { type ProjectInput, projectInput } from '../projects/schema.ts';
-import { newProject, projectChange, projectSchema } from '../projects/shapes.ts';
+import { checkProject } from '../projects/checks.ts';
+import type { ProjectInput } from '../projects/schema.ts';
+import { newProject, projectChange, projectSchema, readProject } from '../projects/shapes.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { projectParams, versionOf } from './params.ts';
@@ -60,7 +60,7 @@ function registerCreation(ctx: Ctx, services: Services): void {
         returns: projectSchema,
         async handler({ payload, audit }) {
             const { version: _version, ...input } = payload;
-            await check(services, input);
+            await checkProject(services, input);
             const project = await store.addProject(input);
             audit({ resourceId: project.id, after: { name: project.name, source: project.config.source } });
             return reply.created(
@@ -91,7 +91,7 @@ function registerChange(ctx: Ctx, services: Services): void {
             const { version: said, ...change } = payload;
             const version = versionOf(before, { ifMatch }, said);
             const input = merged(before, change);
-            await check(services, input, before);
+            await checkProject(services, input, before);
             audit({ resourceId: before.id });
             const isRenamed = JSON.stringify(input.host) !== JSON.stringify(before.config.host);
             const work = async (): Promise<Project> => {
@@ -155,34 +155,5 @@ function registerRemoval(ctx: Ctx, { store, queue, changes }: Services): void {
 /** What an admin says of a project after a change. @throws VALIDATION_FAILED 40001 */
 function merged({ name, config }: Project, change: object): ProjectInput {
     const said = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-    const { error, value } = projectInput.validate({ name, ...config, ...said });
-    if (error !== undefined) {
-        throw errors.invalid(error.details.map(({ path, message }) => ({ path: path.join('.'), message })));
-    }
-    return value as ProjectInput;
-}
-
-/** What a schema cannot say. @throws REPOSITORY_REFUSED 42250; VALIDATION_FAILED 40001; CONFLICT 40900 */
-async function check(
-    { git, connections, variables, store }: Services,
-    input: ProjectInput,
-    before?: Project
-): Promise<void> {
-    const address = parseAddress(input.source.url);
-    if (address.scheme === 'http') {
-        await git.open({ address, credentials: null });
-    }
-    await connections.check(input.source, address);
-    await variables.checkGroups(input.envGroups);
-    if (input.host !== null) {
-        const names = new Set([input.host.domain, ...input.host.aliases].map((name) => name.toLowerCase()));
-        for (const { id, config } of await store.projects()) {
-            const taken = [config.host?.domain ?? '', ...(config.host?.aliases ?? [])].some((name) =>
-                names.has(name.toLowerCase())
-            );
-            if (taken && id !== before?.id) {
-                throw errors.conflict('host.domain');
-            }
-        }
-    }
+    return readProject({ name, ...config, ...said });
 }

@@ -1,0 +1,32 @@
+/** What of a project the schema cannot check: its repository, what it refers to, and whether its domains are free. */
+import { errors } from '@portico/sdk';
+
+import type { Project } from '../deployments/store.ts';
+import { parseAddress } from '../git/address.ts';
+import type { Services } from '../services.ts';
+import type { ProjectInput } from './schema.ts';
+
+/** Refuses a project that cannot be. @throws REPOSITORY_REFUSED 42250; VALIDATION_FAILED 40001; CONFLICT 40900 */
+export async function checkProject(
+    { git, connections, variables, store }: Pick<Services, 'git' | 'connections' | 'variables' | 'store'>,
+    input: ProjectInput,
+    before?: Project
+): Promise<void> {
+    const address = parseAddress(input.source.url);
+    if (address.scheme === 'http') {
+        await git.open({ address, credentials: null });
+    }
+    await connections.check(input.source, address);
+    await variables.checkGroups(input.envGroups);
+    if (input.host !== null) {
+        const names = new Set([input.host.domain, ...input.host.aliases].map((name) => name.toLowerCase()));
+        for (const { id, config } of await store.projects()) {
+            const taken = [config.host?.domain ?? '', ...(config.host?.aliases ?? [])].some((name) =>
+                names.has(name.toLowerCase())
+            );
+            if (taken && id !== before?.id) {
+                throw errors.conflict('host.domain');
+            }
+        }
+    }
+}
