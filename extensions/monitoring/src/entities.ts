@@ -2,6 +2,7 @@
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
+import { CheckEntity, checkMigration } from './checks/entities.ts';
 import { trafficTables } from './traffic/rows.ts';
 
 /** Alert rules. */
@@ -73,7 +74,7 @@ export const StateEntity = defineEntity({
 });
 
 /** All entities. The tables of the history and of the traffic are written without the ORM. */
-export const entities = [RuleEntity, AlertEntity, StateEntity];
+export const entities = [RuleEntity, AlertEntity, StateEntity, CheckEntity];
 
 const defaultRules: readonly (readonly [
     name: string,
@@ -126,5 +127,6 @@ export const migrations: readonly Migration[] = [
         name: '0003-channels',
         up: ['alter table rules add column channels text', 'alter table alerts add column channels text']
     },
-    { name: '0004-traffic', up: [...trafficTables] }
+    { name: '0004-traffic', up: [...trafficTables] },
+    checkMigration
 ];

@@ -9,5 +9,6 @@ export const monitoringErrors = defineErrors({
             'This span has {points} points at that step, and an answer has at most {limit}: ask for a longer step or a shorter span'
     },
     TOO_MANY_RULES: { code: 40950, message: '{limit} rules exist, and no more are allowed' },
+    TOO_MANY_CHECKS: { code: 40951, message: '{limit} checks exist, and no more are allowed' },
     NO_SAMPLE: { code: 50350, message: 'Nothing has been measured yet' }
 });

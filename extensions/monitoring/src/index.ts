@@ -5,6 +5,7 @@ import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
 import { registerAlertRoutes } from './routes/alerts.ts';
+import { registerCheckRoutes } from './routes/checks.ts';
 import { registerHistoryRoutes } from './routes/history.ts';
 import { registerMetricRoutes } from './routes/metrics.ts';
 import { registerProcessRoutes } from './routes/processes.ts';
@@ -24,12 +25,13 @@ export function defineMonitoring(machine: Machine): PluginDefinition<void> {
         migrations,
         setup(ctx) {
             const services = createServices(ctx, machine);
-            const { monitor, traffic } = services;
+            const { checks, monitor, traffic } = services;
             registerMetricRoutes(ctx, services);
             registerHistoryRoutes(ctx, services);
             registerProcessRoutes(ctx, services);
             registerRuleRoutes(ctx, services);
             registerAlertRoutes(ctx, services);
+            registerCheckRoutes(ctx, services);
             registerTrafficRoutes(ctx, services);
             registerUnhealthyRoutes(ctx, services);
             registerPrometheusRoutes(ctx, services);
@@ -37,15 +39,21 @@ export function defineMonitoring(machine: Machine): PluginDefinition<void> {
             registerHealthChecks(ctx, services);
             ctx.onSettings(() => monitor.applySettings());
             ctx.onStart(async () => {
+                await checks.start();
                 await monitor.start();
                 await traffic.start();
                 await ctx.schedule('prune', { everySeconds: 21_600, missed: 'run-once' }, async () => {
                     await monitor.prune();
                     await traffic.prune(machine.now());
                 });
+                await ctx.schedule('checks', { everySeconds: 10 }, () => checks.save());
+                await ctx.schedule('checkResults', { everySeconds: 3_600, missed: 'run-once' }, () =>
+                    checks.results.prune(machine.now(), ctx.settings.checkHistoryDays)
+                );
                 await ctx.schedule('traffic', { everySeconds: 10 }, () => traffic.save());
             });
             ctx.onStop(async () => {
+                await checks.stop();
                 await traffic.stop();
                 await monitor.stop();
             });

@@ -2,13 +2,13 @@
 import type { Sample } from './sampling/sample.ts';
 
 /** What a metric's values are measured in. */
-export type Unit = 'percent' | 'bytes' | 'bytes/s' | '1/s' | 'count';
+export type Unit = 'percent' | 'bytes' | 'bytes/s' | '1/s' | 'count' | 'ms' | 'days';
 
-/** A metric. One with a `scope` has a series `name:instance` for each disk, device, interface, container or core. */
+/** A metric. One with a `scope` has a series `name:instance` for each disk, device, interface, container, core or check. */
 export interface Metric {
     readonly name: string;
     readonly unit: Unit;
-    readonly scope: 'core' | 'disk' | 'device' | 'interface' | 'container' | null;
+    readonly scope: 'core' | 'disk' | 'device' | 'interface' | 'container' | 'check' | null;
     readonly summary: string;
 }
 
@@ -66,6 +66,12 @@ const container = scoped(
     'container',
     'container',
     ({ containers }) => containers,
+    ({ name }) => name
+);
+const check = scoped(
+    'check',
+    'check',
+    ({ checks }) => checks,
     ({ name }) => name
 );
 
@@ -154,7 +160,15 @@ const entries: readonly Entry[] = [
     ),
     container('read', 'bytes/s', 'Bytes read from disks', ({ readBytesPerSecond }) => readBytesPerSecond),
     container('write', 'bytes/s', 'Bytes written to disks', ({ writeBytesPerSecond }) => writeBytesPerSecond),
-    container('processes', 'count', 'Processes', ({ processes }) => processes)
+    container('processes', 'count', 'Processes', ({ processes }) => processes),
+    check('up', 'count', '1 when an uptime check is up or degraded, 0 when it is down', ({ up }) => up),
+    check('latency', 'ms', 'Time of the last good try of an uptime check', ({ latencyMs }) => latencyMs),
+    check(
+        'certificateDays',
+        'days',
+        'Days until the certificate ends that an uptime check saw',
+        ({ certificateDays }) => certificateDays
+    )
 ];
 const byName = new Map(entries.map((entry) => [entry.name, entry]));
 

@@ -47,6 +47,7 @@ export class Monitor {
     readonly rules: Rules;
     readonly #ctx: Ctx;
     readonly #machine: Machine;
+    readonly #checks: () => Sample['checks'];
     readonly #sampler: Sampler;
     readonly #evaluator: RuleEvaluator;
     #taken: TakenSample | null = null;
@@ -62,7 +63,9 @@ export class Monitor {
     /** To be called when the transaction that wrote the alerts is durable. */
     #confirmAlerts: () => void = () => undefined;
 
-    constructor(ctx: Ctx, machine: Machine) {
+    /** @param checks - how the uptime checks are now */
+    constructor(ctx: Ctx, machine: Machine, checks: () => Sample['checks'] = () => []) {
+        this.#checks = checks;
         this.#ctx = ctx;
         this.#machine = machine;
         this.#sampler = new Sampler(machine);
@@ -182,7 +185,7 @@ export class Monitor {
 
     async #sample(): Promise<void> {
         const { settings } = this.#ctx;
-        const taken = await this.#sampler.take(settings);
+        const taken = await this.#sampler.take(settings, this.#checks());
         const at = taken.reading.at;
         this.#taken = taken;
         this.#sampledAt = at;

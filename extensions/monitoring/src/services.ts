@@ -1,4 +1,6 @@
 /** The services of one generation of the plugin. */
+import { Checks } from './checks/checks.ts';
+import { realTiming } from './checks/timing.ts';
 import { Monitor } from './monitor.ts';
 import type { Machine } from './sampling/sources/machine.ts';
 import { ProcessList } from './sampling/sources/processes.ts';
@@ -8,6 +10,7 @@ import { Traffic } from './traffic/traffic.ts';
 /** Everything that routes and health checks work with. */
 export interface Services {
     readonly machine: Machine;
+    readonly checks: Checks;
     readonly monitor: Monitor;
     readonly processes: ProcessList;
     readonly traffic: Traffic;
@@ -15,9 +18,11 @@ export interface Services {
 
 /** Creates the services; {@link Monitor.start} begins their work. */
 export function createServices(ctx: Ctx, machine: Machine): Services {
+    const checks = new Checks(ctx, () => machine.now(), realTiming);
     return {
         machine,
-        monitor: new Monitor(ctx, machine),
+        checks,
+        monitor: new Monitor(ctx, machine, () => [...checks.values()]),
         processes: new ProcessList(machine),
         traffic: new Traffic(ctx)
     };

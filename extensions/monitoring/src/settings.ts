@@ -79,6 +79,16 @@ export const settings = joi.object({
         .label('Traffic is kept for')
         .unit('day')
         .meta({ ui: { group: 'History' } }),
+    checkHistoryDays: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(365)
+        .default(90)
+        .description('Days that the results of uptime checks are kept; good ones that changed nothing, a day')
+        .label('Results of checks are kept for')
+        .unit('day')
+        .meta({ ui: { group: 'History' } }),
     alertsKept: joi
         .number()
         .integer()

@@ -57,9 +57,13 @@ describe('monitoring in exports and imports', () => {
         await create(here, { ...own, enabled: false, operator: '>=', severity: 'critical' });
         const items = await exported();
         expect(items.map(({ name, leftOut }) => [name, leftOut])).to.equal([
-            ['rules', ['the history of measurements', 'alerts, those that fire and those that are over']]
+            ['rules', ['the history of measurements', 'alerts, those that fire and those that are over']],
+            ['checks', ['the results of checks']]
         ]);
-        expect(await restore(items, 'replace')).to.equal([{ item: 'rules', ok: true }]);
+        expect(await restore(items, 'replace')).to.equal([
+            { item: 'rules', ok: true },
+            { item: 'checks', ok: true }
+        ]);
         expect(await rulesOf(there)).to.equal(await rulesOf(here));
     });
 
@@ -110,7 +114,8 @@ describe('monitoring in exports and imports', () => {
                 item: 'rules',
                 ok: false,
                 message: 'Not restored: Bad: metric must be one that GET metrics/catalogue lists'
-            }
+            },
+            { item: 'checks', ok: true }
         ]);
         expect((await rulesOf(there)).map(({ name }: { name: string }) => name)).to.include('Good');
         const before = (await there.get('/rules')).data;

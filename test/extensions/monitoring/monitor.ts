@@ -52,6 +52,8 @@ describe('monitoring over generations', () => {
                 'Inodes nearly used up',
                 'Memory nearly used up',
                 'Load high',
+                'A check is down',
+                'The certificate of a check ends soon',
                 'Soon',
                 'Later'
             ]);
@@ -180,7 +182,7 @@ describe('monitoring over generations', () => {
                 expect(resources()['Timeout'] ?? 0).to.be.at.most((held['Timeout'] ?? 0) + 1);
                 await rig.host.start();
                 expect((await rig.get('/metrics')).status).to.equal(200);
-                expect((await rig.get('/rules')).data).to.have.length(5);
+                expect((await rig.get('/rules')).data).to.have.length(7);
             } finally {
                 await rig.end();
             }

@@ -1,9 +1,21 @@
 /** The plugin on a machine of the test, in the test kit. */
-import { createTestHost, type TestAnswer, type TestHost, type Who } from '@portico/testing';
+import { createRequire } from 'node:module';
+
+import {
+    createTestHost,
+    type TestAnswer,
+    type TestHost,
+    type TestHostOptions,
+    type Who
+} from '@portico/testing';
 
 import { defineMonitoring } from '../../../extensions/monitoring/src/index.ts';
 import type { Machine } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { TestMachine } from './machine.ts';
+
+const manifest = createRequire(import.meta.url)('../../../extensions/monitoring/package.json') as {
+    readonly portico: { readonly capabilities: NonNullable<TestHostOptions['grants']> };
+};
 
 export const base = '/api/plugins/monitoring';
 
@@ -46,15 +58,21 @@ export class MonitoringRig {
 
 export async function createMonitoringRig({
     settings = {},
-    on
+    on,
+    reach
 }: {
     readonly settings?: Readonly<Record<string, unknown>>;
     readonly on?: Machine;
+    /** Programs and local sockets are those of this machine, and these networks are granted beside the public ones. */
+    readonly reach?: readonly string[];
 } = {}): Promise<MonitoringRig> {
     const machine = new TestMachine();
     const host = await createTestHost(defineMonitoring(on ?? machine), {
         package: new URL('../../../extensions/monitoring', import.meta.url),
-        settings
+        settings,
+        ...(reach === undefined
+            ? {}
+            : { machine: 'real', grants: { ...manifest.portico.capabilities, network: ['*', ...reach] } })
     });
     return new MonitoringRig(host, machine);
 }

@@ -15,12 +15,12 @@ const catalogueSchema = joi.array().items(
             .label('Metric')
             .meta({ ui: { column: 1 } }),
         unit: joi
-            .valid('percent', 'bytes', 'bytes/s', '1/s', 'count')
+            .valid('percent', 'bytes', 'bytes/s', '1/s', 'count', 'ms', 'days')
             .required()
             .label('Unit')
             .meta({ ui: { column: 3 } }),
         scope: joi
-            .valid('core', 'disk', 'device', 'interface', 'container')
+            .valid('core', 'disk', 'device', 'interface', 'container', 'check')
             .allow(null)
             .required()
             .label('Measured for each')

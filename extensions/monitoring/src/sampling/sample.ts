@@ -69,6 +69,12 @@ const containerSchema = joi.object({
     writeBytesPerSecond: known('Bytes written per second'),
     processes: known('Processes')
 });
+const checkSchema = joi.object({
+    name: text('Check'),
+    up: known('Up').description('0 when it is down, else 1; null while it is paused or was not tried'),
+    latencyMs: known('Latency').unit('millisecond'),
+    certificateDays: known('Days of the certificate').unit('day')
+});
 
 /** The shape of a sample, in bytes, percent and seconds. */
 export const sampleSchema = joi.object({
@@ -116,7 +122,8 @@ export const sampleSchema = joi.object({
     disks: joi.array().items(diskSchema).required().label('Disks'),
     devices: joi.array().items(deviceSchema).required().label('Devices'),
     interfaces: joi.array().items(interfaceSchema).required().label('Network interfaces'),
-    containers: joi.array().items(containerSchema).required().label('Containers')
+    containers: joi.array().items(containerSchema).required().label('Containers'),
+    checks: joi.array().items(checkSchema).required().label('Uptime checks')
 });
 
 /** A sample. */

@@ -80,15 +80,15 @@ export class Sampler {
         this.#containers = new Containers(machine);
     }
 
-    /** Takes a sample. Rates are null in the first one, and after a long gap. */
-    async take(options: SamplingOptions): Promise<TakenSample> {
+    /** Takes a sample. Rates are null in the first one, and after a long gap. @param checks - how the uptime checks are */
+    async take(options: SamplingOptions, checks: Sample['checks'] = []): Promise<TakenSample> {
         const began = this.#machine.monotonic();
         const reading = await this.#read(options);
         const elapsedMs = this.#before === null ? null : reading.monotonic - this.#before.monotonic;
         const isNear =
             elapsedMs !== null &&
             elapsedMs <= Math.max(leastBaselineMs, intervalsOfBaseline * options.intervalSeconds * 1000);
-        const sample = calculate(isNear ? this.#before : null, reading, options);
+        const sample = { ...calculate(isNear ? this.#before : null, reading, options), checks: [...checks] };
         this.#before = reading;
         return { sample, reading, elapsedMs, tookMs: this.#machine.monotonic() - began };
     }
@@ -117,7 +117,7 @@ export class Sampler {
     }
 }
 
-function calculate(before: Reading | null, now: Reading, options: SamplingOptions): Sample {
+function calculate(before: Reading | null, now: Reading, options: SamplingOptions): Omit<Sample, 'checks'> {
     const seconds = before === null ? null : (now.monotonic - before.monotonic) / 1000;
     const devicesBefore = new Map(before?.devices?.map((each) => [each.name, each]));
     const interfacesBefore = new Map(before?.interfaces?.map((each) => [each.name, each]));

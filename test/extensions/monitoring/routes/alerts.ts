@@ -29,7 +29,7 @@ describe('/api/plugins/monitoring/alerts', () => {
     it('fires, tells people once, and ends with the value', async () => {
         const made = await rig.ask('op', 'POST', `${base}/rules`, { ...rule, channels: [3, 5] });
         expect([made.status, made.data.channels]).to.equal([201, [3, 5]]);
-        expect((await rig.get('/rules/6')).data).to.include({ channels: [3, 5] });
+        expect((await rig.get('/rules/8')).data).to.include({ channels: [3, 5] });
         await memory(85);
         expect((await rig.get('/alerts')).data).to.equal([]);
         await memory(95);
@@ -48,7 +48,7 @@ describe('/api/plugins/monitoring/alerts', () => {
             threshold: 90,
             endedAt: null
         });
-        expect((await rig.get('/rules/6')).data.firing).to.equal(1);
+        expect((await rig.get('/rules/8')).data.firing).to.equal(1);
         expect(rig.host.notifications.map(({ title }) => title)).to.equal(['Memory']);
         await memory(79);
         const { data } = await rig.get('/alerts');
