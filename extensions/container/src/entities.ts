@@ -140,6 +140,20 @@ export const ImageCheckEntity = defineEntity({
 /** A row of `image_checks`. */
 export type ImageCheckRow = Row<InferEntity<typeof ImageCheckEntity>>;
 
+/** A container that a stack took over while it has no labels of its own: it has them when it is made again. */
+export const AdoptedEntity = defineEntity({
+    name: 'ContainerAdopted',
+    tableName: 'adopted',
+    properties: {
+        /** Id of the container. */
+        container: p.string().primary(),
+        stack: p.string(),
+        service: p.string()
+    }
+});
+/** A row of `adopted`. */
+export type AdoptedRow = Row<InferEntity<typeof AdoptedEntity>>;
+
 /** The entities of the plugin. */
 export const entities = [
     StackEntity,
@@ -148,7 +162,8 @@ export const entities = [
     RegistryEntity,
     SnapshotEntity,
     HostEntity,
-    ImageCheckEntity
+    ImageCheckEntity,
+    AdoptedEntity
 ];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
@@ -176,5 +191,9 @@ export const migrations: readonly Migration[] = [
             `create table hosts (id integer primary key, container text, stack text, service text, port integer not null, scheme text not null, target text)`,
             `create table image_checks (image text primary key, state text not null, digest text, checked_at integer not null, told text)`
         ]
+    },
+    {
+        name: '0003-adopted',
+        up: [`create table adopted (container text primary key, stack text not null, service text not null)`]
     }
 ];

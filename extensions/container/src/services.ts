@@ -3,6 +3,7 @@ import { Builds } from './builds/builds.ts';
 import { Containers } from './containers/containers.ts';
 import { Making } from './containers/making.ts';
 import { Sessions } from './containers/sessions.ts';
+import { Adopted } from './engine/adopted.ts';
 import { Engine } from './engine/engine.ts';
 import { Inventory } from './engine/inventory.ts';
 import { ContainerHosts } from './hosts/hosts.ts';
@@ -67,7 +68,8 @@ export interface Services {
 /** Makes the services and connects them. */
 export function createServices(ctx: Ctx): Services {
     const engine = new Engine(ctx);
-    const inventory = new Inventory(engine);
+    const adopted = new Adopted(ctx);
+    const inventory = new Inventory(engine, adopted);
     const exceptions = new Exceptions(ctx);
     const policy = new Policy(ctx, { inventory, exceptions, engine });
     const registries = new Registries(ctx, engine);
@@ -77,12 +79,12 @@ export function createServices(ctx: Ctx): Services {
     const store = new StackStore(ctx);
     const planner = new Planner(ctx, inventory, policy);
     const stacks = new Stacks({ inventory, planner, store });
-    const deployer = new Deployer({ engine, inventory, images, making, planner, store });
+    const deployer = new Deployer({ engine, inventory, adopted, images, making, planner, store });
     const control = new StackControl(engine, inventory, making);
     const storage = new Storage(ctx);
     const archives = new VolumeArchives(ctx, { engine, inventory, making });
     const containers = new Containers({ ctx, engine, inventory, policy, images, making });
-    const changes = new StackChanges({ inventory, planner, store, stacks, deployer, control });
+    const changes = new StackChanges({ inventory, adopted, planner, store, stacks, deployer, control });
     const runner = new StackRunner(ctx);
     return {
         engine,
@@ -97,7 +99,7 @@ export function createServices(ctx: Ctx): Services {
         stacks,
         changes,
         runner,
-        adoption: new Adoption(ctx, { inventory, planner, store }),
+        adoption: new Adoption(ctx, { inventory, adopted, planner, store }),
         hooks: new StackHooks(ctx, { store, changes, runner }),
         autoUpdates: new AutoUpdates(ctx, { store, changes, runner, updates }),
         hosts: new ContainerHosts(ctx, inventory, new Publishing({ containers, changes, runner, store })),

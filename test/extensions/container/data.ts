@@ -239,6 +239,88 @@ describeOnEngines(lab, 'Data of a real engine', (real) => {
             Cmd: ['true'],
             Labels: { 'com.docker.compose.project': 'other', 'com.docker.compose.service': 'web' }
         });
-        expect((await rig.post('/stacks/other/adopt')).code).to.equal(40001);
+        // Without a file the text is written from the containers.
+        expect((await rig.post('/stacks/other/adopt')).data).to.include({ managed: true, state: 'stopped' });
+        expect((await rig.get('/stacks/other/source')).data.compose).to.contain('command:');
     });
+
+    real(
+        'adopts single containers and stacks without a file, and makes them again as they were',
+        async (rig) => {
+            const id = await rig.engine.run('lone', {
+                Env: ['SECRET=of $HOME', 'LINES=a\nb: c'],
+                Labels: { mine: 'kept' },
+                ExposedPorts: { '80/tcp': {} },
+                HostConfig: {
+                    Binds: ['lone-data:/data'],
+                    PortBindings: { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '18099' }] },
+                    Memory: 67_108_864,
+                    CapDrop: ['NET_RAW'],
+                    RestartPolicy: { Name: 'unless-stopped' }
+                }
+            });
+            await sh(rig, 'lone', 'echo kept >/data/a');
+            const asked = await rig.ask('POST', '/stacks/lone/adopt', {}, 'operator');
+            expect(asked.status).to.equal(403);
+            const { data: adopted } = await rig.post('/stacks/lone/adopt');
+            expect([adopted.state, adopted.services[0].containers]).to.equal(['running', ['lone']]);
+            const { data: container } = await rig.get('/containers/lone');
+            expect([container.id, container.stack, container.service]).to.equal([id, 'lone', 'lone']);
+            expect((await rig.post('/containers/lone/recreate', { user: '0' })).code).to.equal(40901);
+            const { data: source } = await rig.get('/stacks/lone/source');
+            expect(source.compose).to.contain('of $$HOME').and.to.contain('container_name: lone');
+            const before = (await rig.engine.ask('GET', '/containers/lone/json')).data;
+
+            // What does not come up leaves the very container; what does takes its place with all that it had.
+            const broken = source.compose.replace('sleep', 'absent');
+            expect((await rig.run('/stacks/lone', { compose: broken }, 'PUT')).state).to.equal('failed');
+            expect((await rig.get('/containers/lone')).data).to.include({
+                id,
+                state: 'running',
+                stack: 'lone'
+            });
+            const again = await rig.make('/stacks/lone', { compose: `# mine\n${source.compose}` }, 'PUT');
+            expect([again.state, again.revision]).to.equal(['running', 2]);
+            const after = (await rig.engine.ask('GET', '/containers/lone/json')).data;
+            expect(after.Id).to.not.equal(id);
+            const told = ({ Config: config, HostConfig: host }: typeof after) => ({
+                env: config.Env.filter((entry: string) => /^(SECRET|LINES)=/.test(entry)).sort(),
+                label: config.Labels.mine,
+                ports: host.PortBindings,
+                memory: host.Memory,
+                restart: host.RestartPolicy.Name,
+                network: host.NetworkMode.replace('default', 'bridge')
+            });
+            expect(told(after)).to.equal(told(before));
+            expect((await sh(rig, 'lone', 'cat /data/a')).data.stdout).to.equal('kept\n');
+            expect(await rig.host.db.read((em) => em.execute('select * from adopted'))).to.equal([]);
+
+            // Of a stack, with a sibling whose namespace is joined.
+            const labels = (service: string) => ({
+                'com.docker.compose.project': 'old',
+                'com.docker.compose.service': service,
+                'com.docker.compose.project.config_files': '/gone/compose.yml'
+            });
+            const main = await rig.engine.run('old-main-1', { Labels: labels('main') });
+            await rig.engine.run('old_side_1', {
+                Labels: labels('side'),
+                HostConfig: { NetworkMode: `container:${main}` }
+            });
+            expect((await rig.post('/stacks/old/adopt')).data).to.include({
+                managed: true,
+                state: 'running'
+            });
+            expect((await rig.get('/stacks/old/source')).data.compose).to.contain(
+                'network_mode: service:main'
+            );
+            expect((await rig.make('/stacks/old/redeploy')).state).to.equal('running');
+            expect((await rig.engine.names()).filter((name) => name.startsWith('old'))).to.equal([
+                'old-main-1',
+                'old-side-1'
+            ]);
+            await rig.make('/stacks/lone', {}, 'DELETE');
+            expect((await rig.get('/stacks/lone')).code).to.equal(40400);
+            expect((await rig.engine.names()).includes('lone')).to.be.false();
+        }
+    );
 });

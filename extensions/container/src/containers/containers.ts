@@ -296,7 +296,7 @@ export class Containers {
             }
             await making.rename(old.Id, oldName);
             if (wasRunning) {
-                await making.start(old.Id);
+                await making.startAgain(old.Id);
             }
             throw error;
         }

@@ -18,6 +18,7 @@ const slowMs = 120_000;
 const settledMs = 1_000;
 const pollMs = 150;
 const defaultCheckMs = 30_000;
+const portMs = 20_000;
 
 /** How a container that was started does. */
 export type Outcome = 'started' | 'running' | 'healthy' | 'completed';
@@ -77,8 +78,28 @@ export class Making {
         return Object.fromEntries(reserved.map((name) => [name, '']));
     }
 
+    /** Starts a container. */
     async start(id: string): Promise<void> {
         await this.#engine.call('POST', `/containers/${id}/start`, { patienceMs: slowMs });
+    }
+
+    /**
+     * Starts a container again that was stopped for another one. Podman holds the ports of a container that could not start until it tidies
+     * its memory up, so it is asked again for a while.
+     */
+    async startAgain(id: string): Promise<void> {
+        const { kind } = await this.#engine.info();
+        const deadline = Date.now() + (kind === 'podman' ? portMs : 0);
+        for (;;) {
+            try {
+                return await this.start(id);
+            } catch (error) {
+                if (Date.now() >= deadline || !isFailure(error) || error.code !== 42254) {
+                    throw error;
+                }
+                await wait(pollMs);
+            }
+        }
     }
 
     /** Stops a container by its own stop time. */

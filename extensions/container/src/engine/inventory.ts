@@ -13,6 +13,7 @@ import type {
     ListedContainer,
     ListedImage
 } from './documents.ts';
+import { type Adopted, withStack } from './adopted.ts';
 import type { Engine } from './engine.ts';
 
 /** A container with its spec. */
@@ -27,17 +28,28 @@ const isContainerId = (text: string): boolean => /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,1
 /** Reads containers, volumes, networks and images of the engine. */
 export class Inventory {
     readonly #engine: Engine;
+    readonly #adopted: Adopted;
 
-    constructor(engine: Engine) {
+    constructor(engine: Engine, adopted: Adopted) {
         this.#engine = engine;
+        this.#adopted = adopted;
     }
 
     /** All containers, or those of one stack. */
     async list(stack?: string): Promise<readonly ListedContainer[]> {
-        const listed = await this.#list(stack === undefined ? null : `${labelOf.project}=${stack}`);
-        return listed
-            .map((each) => ({ ...each, Image: familiarName(each.Image), Labels: given(each.Labels) }))
-            .filter(({ Labels: labels }) => labels[labelOf.helper] === undefined);
+        const adopted = await this.#adopted.read();
+        const asked = stack === undefined || adopted.size > 0 ? null : `${labelOf.project}=${stack}`;
+        return (await this.#list(asked))
+            .map((each) => ({
+                ...each,
+                Image: familiarName(each.Image),
+                Labels: withStack(given(each.Labels), adopted.get(each.Id))
+            }))
+            .filter(
+                ({ Labels: labels }) =>
+                    labels[labelOf.helper] === undefined &&
+                    (stack === undefined || labels[labelOf.project] === stack)
+            );
     }
 
     /** Containers that were made to reach volumes. */
@@ -67,6 +79,7 @@ export class Inventory {
         const found = await this.#engine.find<InspectedContainer>(
             `/containers/${encodeURIComponent(id)}/json`
         );
+        const adopted = await this.#adopted.read();
         return found === null
             ? null
             : {
@@ -76,7 +89,7 @@ export class Inventory {
                       ...(found.Config.Image === undefined
                           ? {}
                           : { Image: familiarName(found.Config.Image) }),
-                      Labels: given(found.Config.Labels ?? null)
+                      Labels: withStack(given(found.Config.Labels ?? null), adopted.get(found.Id))
                   }
               };
     }

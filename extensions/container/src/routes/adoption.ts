@@ -14,9 +14,9 @@ export function registerAdoptionRoutes(ctx: Ctx, { adoption, stacks }: Services)
         path: '/stacks/{name}/adopt',
         id: 'adoptStack',
         access: 'write',
-        summary: 'Manage a stack that was made elsewhere',
+        summary: 'Manage a stack or a single container that was made elsewhere',
         description:
-            'Nothing restarts. Default of `compose`: the file that the labels name; its relative binds become absolute. The next deploy makes the stack what the file says, under the policy.',
+            'Nothing restarts. Default of `compose`: the file that the labels name, whose relative binds become absolute, else one that is written from the containers. A single container of that name becomes a stack of one service. The next deploy makes the stack what the file says, under the policy.',
         answers: 'done',
         maxBytes: mostBytes,
         ui: { title: 'Adopt' },

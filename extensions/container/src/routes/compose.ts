@@ -1,17 +1,15 @@
-/** The route that plans a compose file. */
+/** Routes of compose files alone: planned, and written. */
 import { joi } from '@portico/sdk';
 
+import { composeFromRun } from '../compose/run/convert.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { viewOf } from '../stacks/planner.ts';
+import { stackNameForm, stackNameWords } from '../stacks/source.ts';
 import { findingSchema } from './schemas.ts';
 
 /** The name of a stack. */
-export const stackName = joi
-    .string()
-    .pattern(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'small letters, digits, _ and -')
-    .required()
-    .label('Name');
+export const stackName = joi.string().pattern(stackNameForm, stackNameWords).required().label('Name');
 /** Bytes of a request with a compose file and variables. */
 export const mostBytes = 2_300_000;
 /** The text of a compose file. */
@@ -74,7 +72,7 @@ const planSchema = joi.object({
     consent: joi.string().allow(null).required().label('Consent')
 });
 
-/** Registers the route of plans. */
+/** Registers the routes of compose files. */
 export function registerComposeRoutes(ctx: Ctx, { stacks }: Services): void {
     ctx.route({
         method: 'POST',
@@ -92,5 +90,35 @@ export function registerComposeRoutes(ctx: Ctx, { stacks }: Services): void {
             payload: joi.object({ name: stackName, compose: compose.required(), env: env.default('') })
         },
         handler: async ({ payload }) => viewOf(await stacks.plan(payload))
+    });
+    ctx.route({
+        method: 'POST',
+        path: '/compose/from-run',
+        id: 'composeFromRun',
+        access: 'write',
+        summary: 'Write a compose file for a `docker run` line',
+        description: 'The line is read, and never run. What it says and the file does not is in `warnings`.',
+        answers: 'done',
+        effect: 'read',
+        ui: { title: 'From a command' },
+        returns: joi.object({
+            compose: compose.required(),
+            warnings: joi.array().items(joi.string()).required().label('Warnings')
+        }),
+        validate: {
+            payload: joi.object({
+                command: joi
+                    .string()
+                    .max(32_768)
+                    .required()
+                    .label('Command')
+                    .description('Such as `docker run -p 8080:80 nginx`')
+                    .meta({ media: 'text/plain' })
+            })
+        },
+        async handler({ payload: { command } }) {
+            const { compose: text, warnings } = composeFromRun(command);
+            return { compose: text, warnings: [...warnings] };
+        }
     });
 }

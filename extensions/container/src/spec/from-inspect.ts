@@ -63,7 +63,7 @@ export function specOf({ container, image, volumes, networks }: Inspected): Spec
 function processOf(
     config: ContainerConfig,
     base: ContainerConfig,
-    { Id: id }: InspectedContainer
+    { Id: id, HostConfig: host }: InspectedContainer
 ): Partial<Spec> {
     const inherited = new Set([...(base.Env ?? []), ...envOfPodman(config, base)]);
     const entrypoint = listOf(config.Entrypoint);
@@ -87,7 +87,11 @@ function processOf(
         ),
         user: (config.User ?? '') === (base.User ?? '') ? null : (config.User ?? null),
         workdir: (config.WorkingDir ?? '') === (base.WorkingDir ?? '') ? null : (config.WorkingDir ?? null),
-        hostname: config.Hostname === undefined || id.startsWith(config.Hostname) ? null : config.Hostname,
+        // With the network of another one goes its name.
+        hostname:
+            config.Hostname === undefined || id.startsWith(config.Hostname) || sharesNetwork(host)
+                ? null
+                : config.Hostname,
         tty: config.Tty ?? false,
         stdinOpen: config.OpenStdin ?? false,
         stopSignal: !config.StopSignal || config.StopSignal === base.StopSignal ? null : config.StopSignal,
@@ -143,6 +147,9 @@ function confinementOf(host: HostConfig): Partial<Spec> {
         runtime: ['runc', 'oci', 'crun'].includes(host.Runtime ?? 'runc') ? '' : (host.Runtime ?? '')
     };
 }
+
+const sharesNetwork = ({ NetworkMode: mode = '' }: HostConfig): boolean =>
+    mode === 'host' || mode.startsWith('container:');
 
 /** Both engines write out their default, which is a namespace of the container's own. */
 const plainMode = (mode: string | undefined): string =>

@@ -1,6 +1,7 @@
 /** Changes of stacks: each is checked at once, and comes back as work that can begin. */
 import { type Actor, errors } from '@portico/sdk';
 
+import type { Adopted } from '../engine/adopted.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import type { StackRow } from '../entities.ts';
 import { fail } from '../errors.ts';
@@ -15,6 +16,7 @@ import type { StackWork } from './work.ts';
 /** What the changes need. */
 export interface StackChangesOptions {
     readonly inventory: Inventory;
+    readonly adopted: Adopted;
     readonly planner: Planner;
     readonly store: StackStore;
     readonly stacks: Stacks;
@@ -229,7 +231,7 @@ export class StackChanges {
 
     /** A removal of a stack with its containers and networks, and with `volumes` its volumes. @throws STACK_OWNED 40950 */
     async remove(name: string, volumes: boolean, { plugin }: Asker): Promise<StackWork> {
-        const { store, control } = this.#options;
+        const { adopted, store, control } = this.#options;
         await this.mine(name, plugin);
         return {
             stack: name,
@@ -241,6 +243,7 @@ export class StackChanges {
                 if (volumes) {
                     await control.removeLabelled(name, 'volumes');
                 }
+                await adopted.forget(name);
                 await store.remove(name);
                 return null;
             }

@@ -282,7 +282,7 @@ export class Deploy {
         for (const { id, name, wasRunning } of this.#aside) {
             await attempt(`Naming ${name}`, () => making.rename(id, name));
             if (wasRunning) {
-                await attempt(`Starting ${name}`, () => making.start(id));
+                await attempt(`Starting ${name}`, () => making.startAgain(id));
             }
         }
         for (const name of this.#networks) {

@@ -1,5 +1,6 @@
 /** Carries changes of stacks out: images come, the plan is judged again, containers change, and the revision is kept. */
 import type { Making } from '../containers/making.ts';
+import type { Adopted } from '../engine/adopted.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import type { Images } from '../images/images.ts';
@@ -14,6 +15,7 @@ import type { WorkRun } from './work.ts';
 export interface DeployerOptions {
     readonly engine: Engine;
     readonly inventory: Inventory;
+    readonly adopted: Adopted;
     readonly images: Images;
     readonly making: Making;
     readonly planner: Planner;
@@ -76,6 +78,7 @@ export class Deployer {
             }
             throw error;
         }
+        await this.#options.adopted.forget(name, new Set((await inventory.list(name)).map(({ Id }) => Id)));
         if (!isSame(change, plan, before)) {
             await commit();
         }

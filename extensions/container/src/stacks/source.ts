@@ -32,3 +32,10 @@ export interface AutoUpdate {
     readonly mode: 'off' | 'check' | 'apply';
     readonly everyHours: number;
 }
+
+/** What the name of a stack is made of. */
+export const stackNameWords = 'small letters, digits, _ and -';
+/** The form of a stack's name. */
+export const stackNameForm = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+/** Tells the name of a stack. */
+export const isStackName = (text: string): boolean => stackNameForm.test(text);
