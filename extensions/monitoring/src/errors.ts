@@ -8,6 +8,8 @@ export const monitoringErrors = defineErrors({
         message:
             'This span has {points} points at that step, and an answer has at most {limit}: ask for a longer step or a shorter span'
     },
+    PROCESS_PROTECTED: { code: 40351, message: 'The process {pid} is protected: it is {reason}' },
+    SIGNAL_REFUSED: { code: 40970, message: 'The machine refused the signal to the process {pid}: {said}' },
     TOO_MANY_RULES: { code: 40950, message: '{limit} rules exist, and no more are allowed' },
     TOO_MANY_CHECKS: { code: 40951, message: '{limit} checks exist, and no more are allowed' },
     NO_SAMPLE: { code: 50350, message: 'Nothing has been measured yet' }

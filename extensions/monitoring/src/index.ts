@@ -8,6 +8,8 @@ import { registerAlertRoutes } from './routes/alerts.ts';
 import { registerCheckRoutes } from './routes/checks.ts';
 import { registerHistoryRoutes } from './routes/history.ts';
 import { registerMetricRoutes } from './routes/metrics.ts';
+import { registerPortRoutes } from './routes/ports.ts';
+import { registerOneProcessRoutes } from './routes/process.ts';
 import { registerProcessRoutes } from './routes/processes.ts';
 import { registerPrometheusRoutes } from './routes/prometheus.ts';
 import { registerRuleRoutes } from './routes/rules.ts';
@@ -29,6 +31,8 @@ export function defineMonitoring(machine: Machine): PluginDefinition<void> {
             registerMetricRoutes(ctx, services);
             registerHistoryRoutes(ctx, services);
             registerProcessRoutes(ctx, services);
+            registerOneProcessRoutes(ctx, services);
+            registerPortRoutes(ctx, services);
             registerRuleRoutes(ctx, services);
             registerAlertRoutes(ctx, services);
             registerCheckRoutes(ctx, services);

@@ -50,6 +50,10 @@ export class TestMachine implements Machine {
         return this.#machine.folders(path);
     }
 
+    link(path: string): string | null {
+        return this.#machine.link(path);
+    }
+
     owner(): number {
         return 33;
     }

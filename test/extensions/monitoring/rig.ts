@@ -24,9 +24,18 @@ export const people: Readonly<Record<'root' | 'op' | 'viewer', Who>> = {
     root: {
         username: 'root',
         role: 'admin',
-        permissions: ['read', 'commands', 'write', 'plugins:read', 'engine:read']
+        permissions: [
+            'read',
+            'commands',
+            'write',
+            'logs',
+            'control',
+            'plugins:read',
+            'engine:read',
+            'engine:logs'
+        ]
     },
-    op: { username: 'op', role: 'operator', permissions: ['read', 'write'] },
+    op: { username: 'op', role: 'operator', permissions: ['read', 'write', 'logs'] },
     viewer: { username: 'viewer', role: 'viewer', permissions: ['read'] }
 };
 

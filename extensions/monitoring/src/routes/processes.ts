@@ -5,7 +5,8 @@ import type { ProcessView } from '../sampling/sources/processes.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
-const processSchema = joi.object({
+/** The fields of a process in an answer. */
+export const processFields = {
     pid: joi
         .number()
         .integer()
@@ -54,7 +55,7 @@ const processSchema = joi.object({
         .required()
         .label('Command')
         .description('The command line; null without the permission `commands`, and for what has none')
-});
+};
 
 /** Larger values come first, and unknown ones last. */
 const orders: Readonly<Record<'cpu' | 'memory' | 'pid', (a: ProcessView, b: ProcessView) => number>> = {
@@ -72,7 +73,7 @@ export function registerProcessRoutes(ctx: Ctx, { processes }: Services): void {
         access: 'read',
         summary: 'Processes by what they use',
         ui: { title: 'Processes', order: 4, label: 'name' },
-        returns: joi.array().items(processSchema),
+        returns: joi.array().items(joi.object(processFields)),
         description:
             'Command lines can hold secrets: they are shown to holders of the permission `commands` only. How much processor time a process uses is measured from one list to the next, if that is not more than two minutes.',
         validate: {

@@ -1,5 +1,5 @@
 /** The machine as this plugin reads it: files of the kernel, the space of file systems, and two clocks. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -24,6 +24,8 @@ export interface Machine {
     list(path: string): readonly string[];
     /** Lists the names of the folders in a folder. */
     folders(path: string): readonly string[];
+    /** Where a link of the kernel points to, as text; null where it does not exist or may not be read. */
+    link(path: string): string | null;
     /** The number of the account that owns a file; null where it does not exist. */
     owner(path: string): number | null;
     /** Asks a file system for its space. Does not answer as long as the file system hangs. */
@@ -56,6 +58,7 @@ export function createMachine(root = '/'): Machine {
                     .filter((entry) => entry.isDirectory())
                     .map(({ name }) => name)
             ) ?? [],
+        link: (path) => orNull(() => readlinkSync(at(path))),
         owner: (path) => orNull(() => statSync(at(path)).uid),
         async space(mount) {
             const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(at(mount));

@@ -18,7 +18,8 @@ export interface ProcessView {
     readonly startedAt: string | null;
 }
 
-interface ProcessStat {
+/** A process as the kernel has it. */
+export interface ProcessStat {
     readonly pid: number;
     readonly parent: number;
     readonly name: string;
@@ -27,6 +28,8 @@ interface ProcessStat {
     readonly threads: number;
     readonly started: number;
     readonly pages: number;
+    /** A thread of the kernel's own. */
+    readonly kernel: boolean;
 }
 
 /** Processor time is not measured from a list of this age or older. */
@@ -36,6 +39,8 @@ const closestMs = 250;
 /** Number of files that are read before other work gets its turn. */
 const batch = 200;
 const commandBytes = 4_096;
+/** The flag of the kernel's own threads (`PF_KTHREAD` in `include/linux/sched.h`). */
+const kernelThread = 0x0020_0000;
 
 /** Lists processes, and remembers their processor time for the next list. */
 export class ProcessList {
@@ -50,13 +55,13 @@ export class ProcessList {
 
     /** Lists all processes, unsorted. */
     async list(): Promise<ProcessView[]> {
-        const all = await this.#readAll();
+        const all = await readProcesses(this.#machine);
         const at = this.#machine.monotonic();
         const base = this.#baselines.find((each) => at - each.at >= closestMs && at - each.at < baselineMs);
         const total = readMemory(this.#machine)?.total ?? 0;
         const bootedAt = readCpu(this.#machine)?.bootedAt ?? 0;
-        const users = this.#readUsers();
-        const pageBytes = this.#readPageSize();
+        const users = readUsers(this.#machine);
+        const pageBytes = this.pageBytes();
         const views = all.map((stat): ProcessView => {
             const { pid, parent, name, state, threads } = stat;
             const before = base?.ticks.get(keyOf(stat));
@@ -75,10 +80,7 @@ export class ProcessList {
                         ? null
                         : ((stat.ticks - before) / ticksPerSecond / ((at - base.at) / 1000)) * 100,
                 memoryPercent: total === 0 ? null : (memory / total) * 100,
-                startedAt:
-                    bootedAt === 0
-                        ? null
-                        : new Date((bootedAt + stat.started / ticksPerSecond) * 1000).toISOString()
+                startedAt: startOf(stat, bootedAt)
             };
         });
         const [newest] = this.#baselines;
@@ -97,33 +99,8 @@ export class ProcessList {
             : text.slice(0, commandBytes).replace(/\0+$/, '').replaceAll('\0', ' ');
     }
 
-    async #readAll(): Promise<ProcessStat[]> {
-        const pids = this.#machine.list('/proc').filter((name) => /^\d+$/.test(name));
-        const counted: ProcessStat[] = [];
-        for (const [index, pid] of pids.entries()) {
-            const one = parseStat(this.#machine.read(`/proc/${pid}/stat`));
-            if (one !== null) {
-                counted.push(one);
-            }
-            if (index % batch === batch - 1) {
-                await new Promise((resolve) => {
-                    setImmediate(resolve);
-                });
-            }
-        }
-        return counted;
-    }
-
-    #readUsers(): Map<number, string> {
-        return new Map(
-            linesOf(this.#machine.read('/etc/passwd')).map((line) => {
-                const [name = '', , uid] = line.split(':');
-                return [Number(uid), name] as const;
-            })
-        );
-    }
-
-    #readPageSize(): number {
+    /** Bytes of a page of memory. */
+    pageBytes(): number {
         return (this.#pageBytes ??=
             Number(
                 /^KernelPageSize:\s+(\d+) kB$/m.exec(this.#machine.read('/proc/self/smaps') ?? '')?.[1] ?? 4
@@ -131,8 +108,46 @@ export class ProcessList {
     }
 }
 
+/** Reads all processes, unsorted; other work gets its turn meanwhile. */
+export async function readProcesses(machine: Machine): Promise<ProcessStat[]> {
+    const pids = machine.list('/proc').filter((name) => /^\d+$/.test(name));
+    const found: ProcessStat[] = [];
+    for (const [index, pid] of pids.entries()) {
+        const one = readProcess(machine, Number(pid));
+        if (one !== null) {
+            found.push(one);
+        }
+        if (index % batch === batch - 1) {
+            await new Promise((resolve) => {
+                setImmediate(resolve);
+            });
+        }
+    }
+    return found;
+}
+
+/** Reads one process; null when it has ended. */
+export function readProcess(machine: Machine, pid: number): ProcessStat | null {
+    return parseStat(machine.read(`/proc/${pid}/stat`));
+}
+
+/** Reads the names of accounts by their numbers. */
+export function readUsers(machine: Machine): ReadonlyMap<number, string> {
+    return new Map(
+        linesOf(machine.read('/etc/passwd')).map((line) => {
+            const [name = '', , uid] = line.split(':');
+            return [Number(uid), name] as const;
+        })
+    );
+}
+
+/** When a process started, RFC 3339. @param bootedAt - seconds since 1970; 0 where it is unknown, and then the answer is null */
+export function startOf({ started }: ProcessStat, bootedAt: number): string | null {
+    return bootedAt === 0 ? null : new Date((bootedAt + started / ticksPerSecond) * 1000).toISOString();
+}
+
 /** Tells a process from a later one with the same number. */
-function keyOf({ pid, started }: ProcessStat): string {
+export function keyOf({ pid, started }: ProcessStat): string {
     return `${pid} ${started}`;
 }
 
@@ -155,6 +170,7 @@ function parseStat(text: string | null): ProcessStat | null {
         ticks: number(11) + number(12),
         threads: number(17),
         started: number(19),
-        pages: Math.max(0, number(21))
+        pages: Math.max(0, number(21)),
+        kernel: (number(6) & kernelThread) !== 0
     };
 }
