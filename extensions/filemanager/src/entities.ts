@@ -50,8 +50,27 @@ export const ScratchEntity = defineEntity({
     properties: { id: p.string().primary(), folder: p.string(), path: p.string() }
 });
 
+/** An earlier content of a file. Its bytes lie at `.portico/versions/<checksum>` of its root, once for all rows that have it. */
+export const VersionEntity = defineEntity({
+    name: 'FilemanagerVersion',
+    tableName: 'versions',
+    properties: {
+        id: p.integer().primary(),
+        folder: p.string(),
+        path: p.string(),
+        /** SHA-256, in hexadecimal digits. */
+        checksum: p.string(),
+        size: p.integer(),
+        at: p.integer(),
+        /** Who replaced it. */
+        actor: p.string()
+    }
+});
+/** A row of `versions`. */
+export type VersionRow = InferEntity<typeof VersionEntity>;
+
 /** The entities of the plugin. */
-export const entities = [TrashEntity, UploadEntity, ScratchEntity];
+export const entities = [TrashEntity, UploadEntity, ScratchEntity, VersionEntity];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
@@ -64,6 +83,14 @@ export const migrations: readonly Migration[] = [
             "replace" integer not null, done integer not null, expires integer not null)`,
             'create index uploads_by_expiry on uploads (expires)',
             'create table scratch (id text primary key, folder text not null, path text not null)'
+        ]
+    },
+    {
+        name: '0002-versions',
+        up: [
+            'create table versions (id integer primary key autoincrement, folder text not null, path text not null, checksum text not null, size integer not null, at integer not null, actor text not null)',
+            'create index versions_of_path on versions (folder, path, id)',
+            'create index versions_of_checksum on versions (folder, checksum)'
         ]
     }
 ];

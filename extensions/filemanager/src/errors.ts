@@ -7,6 +7,7 @@ export const pluginErrors = defineErrors({
     TUS_HEADER: { code: 40051, message: 'The header {header} is missing or not as tus 1.0 has it' },
     OUTSIDE_ROOT: { code: 40350, message: 'A path must lie below its root, without ..' },
     NOT_PERMITTED: { code: 40351, message: 'The system does not let the panel do this: {why}' },
+    READ_ONLY: { code: 40352, message: 'The root {root} is read-only' },
     WRONG_TYPE: { code: 40950, message: '{path} is a {type}, and a {wanted} is needed' },
     OTHER_DEVICE: {
         code: 40951,
@@ -24,7 +25,11 @@ export const pluginErrors = defineErrors({
         code: 40956,
         message: 'The link would lead out of its root, or by way of another link: {target}'
     },
-    OFFSET_MISMATCH: { code: 40955, message: 'The upload is at {offset}' },
+    CONFLICT_IN_BATCH: {
+        code: 40955,
+        message: 'Another item of the same request has this name, or lies inside this one: {path}'
+    },
+    OFFSET_MISMATCH: { code: 40957, message: 'The upload is at {offset}' },
     UPLOAD_GONE: { code: 41050, message: 'The upload expired' },
     TUS_VERSION: { code: 41250, message: 'This is tus 1.0.0' },
     UPLOAD_TOO_LARGE: { code: 41350, message: 'More than {limit} bytes' },
@@ -35,10 +40,15 @@ export const pluginErrors = defineErrors({
         code: 42252,
         message: 'The archive was refused, and nothing of it kept: it has more than {limit} {unit}'
     },
+    CHECKSUM_MISMATCH: { code: 42253, message: '{path} does not have the checksum that it should have' },
     UPLOAD_BUSY: { code: 42350, message: 'Another request writes to this upload' },
     TOO_MANY_TERMINALS: { code: 42950, message: '{limit} terminals are open, and no more are allowed' },
-    CHECKSUM_MISMATCH: {
+    CHUNK_MISMATCH: {
         code: 46050,
         message: 'The chunk does not have this checksum; nothing of it was kept'
+    },
+    QUOTA_EXCEEDED: {
+        code: 50750,
+        message: 'The root {root} may have {limit} bytes, and this would be more; nothing of it was kept'
     }
 });

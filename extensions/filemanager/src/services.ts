@@ -1,9 +1,13 @@
 /** The services of one generation of the plugin. */
 import { KeyedMutex } from '@portico/sdk';
 
+import { Batch } from './batch/batch.ts';
 import { Accounts } from './files/accounts.ts';
-import { FileWriter } from './files/content.ts';
 import { Entries } from './files/entries.ts';
+import { FileWriter } from './files/writer.ts';
+import { Mover } from './moving/mover.ts';
+import { Removal } from './removal.ts';
+import { Quotas } from './roots/quotas.ts';
 import { Roots } from './roots/roots.ts';
 import { Scratch } from './roots/scratch.ts';
 import type { Ctx } from './settings.ts';
@@ -11,14 +15,21 @@ import { Terminals } from './terminals.ts';
 import { Trash } from './trash.ts';
 import { TusProtocol } from './uploads/protocol.ts';
 import { Uploads } from './uploads/uploads.ts';
+import { Versions } from './versions/versions.ts';
 
 /** What the routes ask. */
 export interface Services {
     readonly roots: Roots;
+    readonly quotas: Quotas;
+    readonly versions: Versions;
+    readonly mover: Mover;
     readonly entries: Entries;
     readonly scratch: Scratch;
     readonly writer: FileWriter;
     readonly trash: Trash;
+    readonly removal: Removal;
+    readonly batch: Batch;
+    readonly accounts: Accounts;
     readonly uploads: Uploads;
     readonly protocol: TusProtocol;
     readonly terminals: Terminals;
@@ -27,15 +38,28 @@ export interface Services {
 /** Makes the services and connects them. */
 export function createServices(ctx: Ctx): Services {
     const roots = new Roots(ctx);
+    const accounts = new Accounts(ctx);
+    const quotas = new Quotas(ctx);
+    const versions = new Versions(ctx, roots, quotas);
     const scratch = new Scratch(ctx, roots);
-    const uploads = new Uploads(ctx, roots, scratch);
+    const parts = { scratch, mutex: new KeyedMutex(), quotas, versions };
+    const uploads = new Uploads(ctx, roots, parts);
+    const trash = new Trash(ctx, roots, { quotas, versions });
+    const removal = new Removal(parts);
+    const mover = new Mover({ ...parts, trash });
     return {
         roots,
+        quotas,
+        versions,
         scratch,
         uploads,
-        entries: new Entries(new Accounts(ctx)),
-        writer: new FileWriter(scratch, new KeyedMutex()),
-        trash: new Trash(ctx, roots),
+        trash,
+        accounts,
+        removal,
+        mover,
+        batch: new Batch(ctx, { roots, scratch, mover, trash, removal }),
+        entries: new Entries(accounts),
+        writer: new FileWriter(parts),
         protocol: new TusProtocol(ctx, roots, uploads),
         terminals: new Terminals(ctx)
     };

@@ -29,7 +29,33 @@ export const settings = joi.object({
                     .default([])
                     .label('Roles')
                     .description('Roles that reach this root beside admin')
-                    .meta({ ui: { ref: 'roles.list' } })
+                    .meta({ ui: { ref: 'roles.list' } }),
+                readOnly: joi
+                    .boolean()
+                    .default(false)
+                    .label('Read only')
+                    .description('Every change is refused, also of its trash and its versions'),
+                quotaBytes: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .allow(null)
+                    .default(null)
+                    .label('Quota')
+                    .description(
+                        'Bytes that its files may have together with trash, versions and unfinished uploads; empty: no limit'
+                    )
+                    .unit('byte'),
+                versions: joi
+                    .number()
+                    .integer()
+                    .min(0)
+                    .max(100)
+                    .default(0)
+                    .label('Versions')
+                    .description(
+                        'Earlier contents that are kept of each file that the panel changes; 0: none'
+                    )
             })
         )
         .unique('name')

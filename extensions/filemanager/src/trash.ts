@@ -9,8 +9,10 @@ import { move } from './files/move.ts';
 import { removeTree } from './files/tree.ts';
 import { nameOf, parentOf, privateFolder } from './roots/path.ts';
 import { ensurePrivate, privatePath } from './roots/private-folder.ts';
-import type { Root, Roots } from './roots/roots.ts';
+import type { Quotas } from './roots/quotas.ts';
+import { refuseReadOnly, type Root, type Roots } from './roots/roots.ts';
 import type { Ctx } from './settings.ts';
+import type { Versions } from './versions/versions.ts';
 
 /** The schema of an item in the trash. */
 export const trashSchema = joi.object({
@@ -61,20 +63,29 @@ export interface TrashItem {
     readonly row: TrashRow;
 }
 
+/** What hears of removals. */
+export interface TrashParts {
+    readonly quotas: Quotas;
+    readonly versions: Versions;
+}
+
 const dayMs = 86_400_000;
 
 /** The trash of all roots. */
 export class Trash {
     readonly #ctx: Ctx;
     readonly #roots: Roots;
+    readonly #parts: TrashParts;
 
-    constructor(ctx: Ctx, roots: Roots) {
+    constructor(ctx: Ctx, roots: Roots, parts: TrashParts) {
         this.#ctx = ctx;
         this.#roots = roots;
+        this.#parts = parts;
     }
 
     /** Moves an entry into the trash in one step. @throws OTHER_DEVICE 40951 */
     async put(root: Root, path: string, actor: Actor): Promise<void> {
+        refuseReadOnly(root);
         const { type, size } = await filesystem(() => root.files.stat(path));
         await ensurePrivate(root.files, 'trash');
         const key = randomUUID();
@@ -137,6 +148,7 @@ export class Trash {
 
     /** Moves an item back. Creates the folders that it lay in where they are gone. @throws CONFLICT 40900 when the name is taken */
     async restore({ root, row }: TrashItem, to: string): Promise<void> {
+        refuseReadOnly(root);
         const parent = parentOf(to);
         if (parent !== '') {
             await filesystem(() => root.files.createFolder(parent, { parents: true, mode: 0o750 })).catch(
@@ -148,11 +160,15 @@ export class Trash {
             );
         }
         await move(root.files, privatePath('trash', row.key), to);
+        if (to !== row.path && (await isFree(root, row.path))) {
+            await this.#parts.versions.moved(root, row.path, to);
+        }
         await this.#removeRow(row.id);
     }
 
     /** Removes an item for good. */
     async remove({ root, row }: TrashItem, signal: AbortSignal): Promise<void> {
+        refuseReadOnly(root);
         await removeTree(root.files, privatePath('trash', row.key), { signal, step: () => undefined }).catch(
             (error: unknown) => {
                 if (!isMissing(error)) {
@@ -160,6 +176,11 @@ export class Trash {
                 }
             }
         );
+        this.#parts.quotas.freed(root);
+        // The name may belong to another file by now, whose versions stay.
+        if (await isFree(root, row.path)) {
+            await this.#parts.versions.forget(root, row.path);
+        }
         await this.#removeRow(row.id);
     }
 
@@ -174,13 +195,16 @@ export class Trash {
         );
         for (const row of rows) {
             signal.throwIfAborted();
-            await this.remove({ root: this.#roots.formerRoot(row.folder), row }, signal).catch(
-                (error: unknown) =>
-                    this.#ctx.log.warn('An expired item could not be removed from the trash', {
-                        folder: row.folder,
-                        path: row.path,
-                        error: String(error)
-                    })
+            const root = this.#roots.formerRoot(row.folder);
+            if (root.readOnly) {
+                continue;
+            }
+            await this.remove({ root, row }, signal).catch((error: unknown) =>
+                this.#ctx.log.warn('An expired item could not be removed from the trash', {
+                    folder: row.folder,
+                    path: row.path,
+                    error: String(error)
+                })
             );
         }
     }
@@ -214,4 +238,11 @@ export class Trash {
     async #removeRow(id: number): Promise<void> {
         await this.#ctx.db.write((em) => em.nativeDelete(TrashEntity, { id }));
     }
+}
+
+async function isFree({ files }: Root, path: string): Promise<boolean> {
+    return files.stat(path).then(
+        () => false,
+        (error: unknown) => isMissing(error)
+    );
 }

@@ -5,7 +5,9 @@ import { writeFrom } from '../files/bytes.ts';
 import { openFile } from '../files/content.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { changeFileOwner, changeFolderOwner, type Owner, ownerOf } from '../files/owner.ts';
+import { metered } from '../files/writer.ts';
 import { join, parentOf } from '../roots/path.ts';
+import type { Quotas } from '../roots/quotas.ts';
 import type { Root } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import { formatOf, type Limits } from './format.ts';
@@ -28,9 +30,15 @@ export interface ExtractOptions {
     progress(fraction: number): void;
 }
 
-/** Unpacks a whole archive or nothing of it. @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252, CONFLICT 40900 when a name of the archive exists already */
+/** What unpacking needs. */
+export interface ExtractParts {
+    readonly scratch: Scratch;
+    readonly quotas: Quotas;
+}
+
+/** Unpacks a whole archive or nothing of it. @throws QUOTA_EXCEEDED 50750, ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252, CONFLICT 40900 when a name of the archive exists already */
 export async function extract(
-    scratch: Scratch,
+    { scratch, quotas }: ExtractParts,
     root: Root,
     path: string,
     to: string,
@@ -43,6 +51,7 @@ export async function extract(
     await using closing = new AsyncDisposableStack();
     const { handle, entry } = await openFile(files, path);
     closing.defer(() => handle.close());
+    using reserved = await quotas.reserve(root, 0);
     const names = new EntryNames(limits.entries);
     let [entries, bytes] = [0, 0];
     await scratch.beside(root, to === '' ? 'unpacked' : to, async (staging) => {
@@ -64,7 +73,13 @@ export async function extract(
                 await makeFolder(files, join(staging, name));
             } else {
                 await makeFolder(files, join(staging, parentOf(name)));
-                bytes += await unpackFile(files, join(staging, name), one.body, one.mode, owner);
+                bytes += await unpackFile(
+                    files,
+                    join(staging, name),
+                    metered(one.body, 0, reserved),
+                    one.mode,
+                    owner
+                );
             }
         }
         for (const folder of names.folders().reverse()) {
@@ -72,6 +87,7 @@ export async function extract(
         }
         signal.throwIfAborted();
         await placeTree(files, staging, to, owner);
+        reserved.keep();
     });
     return { root: root.name, path: to, entries, bytes };
 }

@@ -13,9 +13,10 @@ import { openFile } from '../files/content.ts';
 import { filesystem, isMissing } from '../files/filesystem.ts';
 import { changeFileOwner, ownerOf } from '../files/owner.ts';
 import { measure, type TreeEntry, untilAborted, walk } from '../files/tree.ts';
+import { metered } from '../files/writer.ts';
 import { isWithin, nameOf, parentOf } from '../roots/path.ts';
 import type { Root } from '../roots/roots.ts';
-import type { Scratch } from '../roots/scratch.ts';
+import type { ExtractParts } from './extract.ts';
 import { type Format, formatOf, type Limits } from './format.ts';
 
 /** What was packed, and where. */
@@ -47,7 +48,7 @@ interface Packer {
 
 /** Makes an archive at `to`. @throws CONFLICT 40900 when `to` is taken, ARCHIVE_TOO_LARGE 42252 */
 export async function pack(
-    scratch: Scratch,
+    { scratch, quotas }: ExtractParts,
     root: Root,
     paths: readonly string[],
     to: string,
@@ -71,7 +72,8 @@ export async function pack(
                 : pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
         }
     }
-    return scratch.beside(root, to, async (temporary) => {
+    using reserved = await quotas.reserve(root, 0);
+    return await scratch.beside(root, to, async (temporary) => {
         await using closing = new AsyncDisposableStack();
         const handle = closing.adopt(await filesystem(() => files.open(temporary, 'wx', 0o600)), (one) =>
             one.close()
@@ -95,7 +97,9 @@ export async function pack(
             }
         };
         // When the output fails the packer is destroyed with it, and the producer's next step with that.
-        await filesystem(() => runBoth(writeFrom(handle, packer.output), produce(), packer));
+        await filesystem(() =>
+            runBoth(writeFrom(handle, metered(packer.output, 0, reserved)), produce(), packer)
+        );
         await filesystem(async () => {
             await handle.sync();
             await changeFileOwner(handle, owner);
@@ -103,6 +107,7 @@ export async function pack(
             signal.throwIfAborted();
             await files.move(temporary, to);
         });
+        reserved.keep();
         return { root: root.name, path: to, ...counts };
     });
 }

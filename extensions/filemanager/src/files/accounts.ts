@@ -1,4 +1,6 @@
-/** Finds names of accounts and groups by the name service of the machine. */
+/** Finds names and ids of accounts and groups by the name service of the machine. */
+import { errors } from '@portico/sdk';
+
 import type { Ctx } from '../settings.ts';
 
 const cacheMs = 5 * 60_000;
@@ -7,7 +9,7 @@ const maxCached = 10_000;
 
 type Kind = 'passwd' | 'group';
 
-/** Finds names by ids, and remembers them for five minutes. */
+/** Finds names by ids, which it remembers for five minutes, and ids by names. */
 export class Accounts {
     readonly #ctx: Ctx;
     readonly #cache = new Map<string, { readonly name: string; readonly until: number }>();
@@ -24,6 +26,20 @@ export class Accounts {
             await this.#query(kind, unknown.slice(at, at + 100), now + cacheMs);
         }
         return new Map(ids.map((id) => [id, this.#cache.get(`${kind}${id}`)?.name ?? String(id)]));
+    }
+
+    /** The id of a name, or a number as it is. @throws VALIDATION_FAILED 40001 for a name that the machine does not have */
+    async id(kind: Kind, name: string | number): Promise<number> {
+        if (typeof name === 'number' || /^\d+$/.test(name)) {
+            return Number(name);
+        }
+        const { code, stdout } = await this.#ctx.exec('getent', [kind, name], { timeoutSeconds: 5 });
+        const [found, , id = ''] = (stdout.split('\n')[0] ?? '').split(':');
+        if (code !== 0 || found !== name || !/^\d+$/.test(id)) {
+            const field = kind === 'passwd' ? 'owner' : 'group';
+            throw errors.invalid([{ path: field, message: `This machine has no ${field} ${name}` }]);
+        }
+        return Number(id);
     }
 
     async #query(kind: Kind, ids: readonly number[], until: number): Promise<void> {

@@ -86,13 +86,15 @@ export interface SizeOptions {
     readonly most: number;
     /** Called after each entry. */
     step?(): void;
+    /** Whether a path counts, with what is below it; default: all but the file manager's own folders. */
+    includes?(path: string): boolean;
 }
 
 /** Counts a file, or what is below a folder. Resolves with null when there is more than `most`. @throws NOT_FOUND 40400 */
 export async function sizeOf(
     files: Files,
     path: string,
-    { signal, most, step }: SizeOptions
+    { signal, most, step, includes }: SizeOptions
 ): Promise<TreeSize | null> {
     const sum = new SizeCount();
     const top = await filesystem(() => files.stat(path));
@@ -101,7 +103,7 @@ export async function sizeOf(
         return sum.total;
     }
     let entries = 0;
-    for await (const found of walk(files, path, signal)) {
+    for await (const found of walk(files, path, signal, includes)) {
         entries += 1;
         if (entries > most) {
             return null;

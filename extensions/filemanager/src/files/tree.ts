@@ -1,11 +1,8 @@
-/** Walks, measures, copies and removes whole trees. Links are never followed. */
+/** Walks, measures and removes whole trees. Links are never followed. */
 import type { FileEntry, Files } from '@portico/sdk';
 
-import { isReserved, join } from '../roots/path.ts';
-import { bytesOf, writeFrom } from './bytes.ts';
-import { openFile } from './content.ts';
+import { isReserved, join, nameOf } from '../roots/path.ts';
 import { filesystem, isMissing } from './filesystem.ts';
-import { changeFileOwner, changeFolderOwner, type Owner } from './owner.ts';
 
 /** An entry and its path below the root. */
 export interface TreeEntry {
@@ -25,17 +22,22 @@ export interface Measure {
 export const requestLimits = { entries: 500, bytes: 32 * 2 ** 20 } as const;
 
 /** Yields everything below a folder, parents first. Holds one folder of each level in memory. Skips folders that vanish meanwhile. */
-export async function* walk(files: Files, folder: string, signal?: AbortSignal): AsyncGenerator<TreeEntry> {
+export async function* walk(
+    files: Files,
+    folder: string,
+    signal?: AbortSignal,
+    includes: (path: string) => boolean = (path) => !isReserved(nameOf(path))
+): AsyncGenerator<TreeEntry> {
     const waiting = [folder];
     for (let current = waiting.pop(); current !== undefined; current = waiting.pop()) {
         signal?.throwIfAborted();
         const entries = await listSorted(files, current, current !== folder);
         const folders: string[] = [];
         for (const entry of entries) {
-            if (isReserved(entry.name)) {
+            const path = join(current, entry.name);
+            if (!includes(path)) {
                 continue;
             }
-            const path = join(current, entry.name);
             yield { path, entry };
             if (entry.type === 'folder') {
                 folders.push(path);
@@ -79,74 +81,6 @@ export async function measure(
         }
     }
     return { entries, bytes, more: entries > limit.entries || bytes > limit.bytes };
-}
-
-/** Stops a long copy, and reports its progress. */
-export interface Progress {
-    readonly signal: AbortSignal;
-    /** Called after each entry. */
-    step(found: TreeEntry): void;
-}
-
-/** Copies a file or a folder to a free name. All copies belong to `owner`. Links and special files are left out and counted. */
-export async function copyTree(
-    files: Files,
-    from: string,
-    to: string,
-    owner: Owner,
-    progress: Progress
-): Promise<{ readonly skipped: number }> {
-    const top = await filesystem(() => files.stat(from));
-    if (top.type === 'file') {
-        await copyFile(files, from, to, top, owner, progress.signal);
-        progress.step({ path: from, entry: top });
-        return { skipped: 0 };
-    }
-    let skipped = 0;
-    const folders: { readonly path: string; readonly mode: number }[] = [];
-    const make = async (path: string, mode: number): Promise<void> => {
-        await filesystem(() => files.createFolder(path, { mode: 0o700 }));
-        folders.push({ path, mode: mode & 0o1777 });
-    };
-    await make(to, top.mode);
-    for await (const found of walk(files, from, progress.signal)) {
-        const target = `${to}${found.path.slice(from.length)}`;
-        if (found.entry.type === 'folder') {
-            await make(target, found.entry.mode);
-        } else if (found.entry.type === 'file') {
-            await copyFile(files, found.path, target, found.entry, owner, progress.signal);
-        } else {
-            skipped += 1;
-        }
-        progress.step(found);
-    }
-    // Last, because a read-only folder could not be filled.
-    for (const { path, mode } of folders.reverse()) {
-        await filesystem(async () => {
-            await changeFolderOwner(files, path, owner);
-            await files.chmod(path, mode);
-        });
-    }
-    return { skipped };
-}
-
-async function copyFile(
-    files: Files,
-    from: string,
-    to: string,
-    { mode }: FileEntry,
-    owner: Owner,
-    signal: AbortSignal
-): Promise<void> {
-    await using closing = new AsyncDisposableStack();
-    const { handle: source, entry } = await openFile(files, from);
-    closing.defer(() => source.close());
-    await filesystem(async () => {
-        const target = closing.adopt(await files.open(to, 'wx', 0o600), (one) => one.close());
-        await writeFrom(target, untilAborted(bytesOf(source, 0, entry.size), signal));
-        await changeFileOwner(target, owner);
-        await target.chmod(mode & 0o777);
-    });
 }
 
 /** Yields a source's chunks, and throws when the signal aborts. */

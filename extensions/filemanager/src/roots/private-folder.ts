@@ -6,7 +6,7 @@ import { filesystem, isTaken } from '../files/filesystem.ts';
 import { privateFolder } from './path.ts';
 
 /** The parts of the private folder. */
-export type PrivatePart = 'trash' | 'uploads';
+export type PrivatePart = 'trash' | 'uploads' | 'versions';
 
 /** The path of an entry in the private folder. */
 export function privatePath(part: PrivatePart, key: string): string {

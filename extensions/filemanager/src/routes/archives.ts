@@ -18,7 +18,8 @@ export function registerArchiveRoutes(ctx: Ctx, services: Services): void {
     registerExtract(ctx, services);
 }
 
-function registerPack(ctx: Ctx, { roots, scratch }: Services): void {
+function registerPack(ctx: Ctx, services: Services): void {
+    const { roots } = services;
     ctx.route({
         method: 'POST',
         path: '/archives',
@@ -50,7 +51,7 @@ function registerPack(ctx: Ctx, { roots, scratch }: Services): void {
             })
         },
         async handler({ payload, actor, audit }) {
-            const root = roots.of(actor, payload.root);
+            const root = roots.forChange(actor, payload.root);
             const to = parseInner(payload.to, 'to');
             const paths = payload.paths.map((path, index) => parsePath(path, `paths.${index}`));
             audit({ resourceId: `${root.name}:${to}` });
@@ -64,7 +65,7 @@ function registerPack(ctx: Ctx, { roots, scratch }: Services): void {
                 ctx,
                 { kind: 'pack', title: `Make ${to}`, actor, resource: `${root.name}:${to}` },
                 (run) =>
-                    pack(scratch, root, paths, to, {
+                    pack(services, root, paths, to, {
                         limits: archiveLimits(ctx),
                         signal: run.signal,
                         progress: throttledProgress(run)
@@ -74,7 +75,8 @@ function registerPack(ctx: Ctx, { roots, scratch }: Services): void {
     });
 }
 
-function registerExtract(ctx: Ctx, { roots, scratch }: Services): void {
+function registerExtract(ctx: Ctx, services: Services): void {
+    const { roots } = services;
     ctx.route({
         method: 'POST',
         path: '/archives/extract',
@@ -93,7 +95,7 @@ function registerExtract(ctx: Ctx, { roots, scratch }: Services): void {
             })
         },
         async handler({ payload, actor, audit }) {
-            const root = roots.of(actor, payload.root);
+            const root = roots.forChange(actor, payload.root);
             const path = parseInner(payload.path);
             const to = parsePath(payload.to, 'to');
             audit({ resourceId: `${root.name}:${to}` });
@@ -104,7 +106,7 @@ function registerExtract(ctx: Ctx, { roots, scratch }: Services): void {
                 ctx,
                 { kind: 'extract', title: `Unpack ${path}`, actor, resource: `${root.name}:${to}` },
                 (run) =>
-                    extract(scratch, root, path, to, {
+                    extract(services, root, path, to, {
                         limits: archiveLimits(ctx),
                         signal: run.signal,
                         progress: throttledProgress(run)

@@ -27,6 +27,27 @@ const rootSchema = joi.object({
         .label('Available')
         .description('False where the folder is missing or not granted to the plugin')
         .meta({ ui: { column: 3 } }),
+    readOnly: joi
+        .boolean()
+        .required()
+        .label('Read only')
+        .meta({ ui: { column: 4 } }),
+    quotaBytes: joi
+        .number()
+        .integer()
+        .allow(null)
+        .required()
+        .label('Quota')
+        .description('Null without a limit')
+        .unit('byte'),
+    usedBytes: joi
+        .number()
+        .integer()
+        .allow(null)
+        .required()
+        .label('Used')
+        .description('What counts for the quota; null without one, and while a large folder is counted')
+        .unit('byte'),
     space: joi
         .object({
             total: joi.number().integer().required().label('In all').unit('byte'),
@@ -45,7 +66,7 @@ export function registerBrowseRoutes(ctx: Ctx, services: Services): void {
     registerSearch(ctx, services);
 }
 
-function registerRoots(ctx: Ctx, { roots }: Services): void {
+function registerRoots(ctx: Ctx, { roots, quotas }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/roots',
@@ -61,9 +82,19 @@ function registerRoots(ctx: Ctx, { roots }: Services): void {
         },
         returns: joi.array().items(rootSchema),
         async handler({ actor }) {
-            const rows = roots.visible(actor).map(async ({ name, folder, files }) => {
+            const rows = roots.visible(actor).map(async (root) => {
+                const { name, folder, files, readOnly, quotaBytes } = root;
                 const space = await files.space().catch(() => null);
-                return { name, path: folder, available: space !== null, space };
+                const usedBytes = space === null ? null : await quotas.used(root);
+                return {
+                    name,
+                    path: folder,
+                    available: space !== null,
+                    readOnly,
+                    quotaBytes,
+                    usedBytes,
+                    space
+                };
             });
             return reply.list(await Promise.all(rows));
         }

@@ -54,10 +54,10 @@ function registerWrite(ctx: Ctx, { roots, entries, writer }: Services): void {
         audit: { action: 'update', resource: 'file' },
         validate: { query: location },
         async handler({ query, actor, body, length, ifMatch, headers, signal, audit }) {
-            const root = roots.of(actor, query.root);
+            const root = roots.forChange(actor, query.root);
             const path = parseInner(query.path);
             audit({ resourceId: `${root.name}:${path}` });
-            const { made } = await writer.replace(root, path, {
+            const { made } = await writer.replace(root, path, actor, {
                 body,
                 length,
                 ifMatch,

@@ -22,6 +22,11 @@ const wholeEntrySchema = entrySchema.keys({
         .required()
         .label('Leads to')
         .description('Of a link, as it is written; null of all else'),
+    writable: joi
+        .boolean()
+        .required()
+        .label('Writable')
+        .description('The root is not read-only, and you may change files'),
     links: joi.number().integer().required().label('Names').description('Number of names of the same file'),
     allocated: joi
         .number()
@@ -54,7 +59,9 @@ function registerEntry(ctx: Ctx, { roots, entries }: Services): void {
             const entry = await filesystem(() => root.files.stat(path));
             const target = entry.type === 'link' ? await filesystem(() => root.files.readLink(path)) : null;
             const { links, allocated, version } = entry;
-            return reply.with({ ...(await entries.of(entry, path)), target, links, allocated }, { version });
+            const writable = !root.readOnly && actor.can(`${ctx.name}:write`);
+            const view = await entries.of(entry, path);
+            return reply.with({ ...view, target, writable, links, allocated }, { version });
         }
     });
 }
@@ -91,7 +98,7 @@ function registerLink(ctx: Ctx, { roots, entries }: Services): void {
         },
         async handler({ payload, actor, audit }) {
             const { target, kind } = payload;
-            const root = roots.of(actor, payload.root);
+            const root = roots.forChange(actor, payload.root);
             const path = parseInner(payload.path);
             audit({ resourceId: `${root.name}:${path}`, after: { target, kind } });
             if (kind === 'symbolic') {

@@ -1,31 +1,53 @@
 /** What several routes say about places: two ends of a move or copy, taken names, and URLs. */
 import { type Actor, errors, joi } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
 import { filesystem, isMissing } from '../files/filesystem.ts';
-import { isWithin, parseInner, pathSchema, rootName } from '../roots/path.ts';
-import type { Root, Roots } from '../roots/roots.ts';
+import { parseInner, pathSchema, rootName } from '../roots/path.ts';
+import type { Place, Root, Roots } from '../roots/roots.ts';
 import type { Ctx } from '../settings.ts';
 
-/** The body of a move or copy within one root. */
+/** The schema of what happens when a name is taken. */
+export const onConflictSchema = joi
+    .choice({
+        fail: 'Nothing is done, and the answer is 40900',
+        skip: 'It is left out',
+        rename: 'The new one is called `name (2).ext`',
+        replace: 'The old one gives way, into the trash or as a version'
+    })
+    .default('fail')
+    .label('When the name is taken');
+
+/** The body of a move or copy. */
 export const fromToSchema = joi.object({
     root: rootName.required(),
     from: pathSchema.required().label('From').description('Path below the root'),
-    to: pathSchema.required().label('To').description('Free path below the root')
+    toRoot: rootName.label('To the root').description('Default: the same root'),
+    to: pathSchema.required().label('To').description('Path below the root that it goes to'),
+    onConflict: onConflictSchema
 });
 
-/** The root and both paths of a move or copy. @throws INSIDE_ITSELF 40952, NOT_FOUND 40400, OUTSIDE_ROOT 40350 */
+/** Both ends of a move or copy. @throws READ_ONLY 40352, NOT_FOUND 40400, OUTSIDE_ROOT 40350 */
 export function parseFromTo(
     roots: Roots,
     actor: Actor,
-    payload: { readonly root: string; readonly from: string; readonly to: string }
-): { readonly root: Root; readonly from: string; readonly to: string } {
-    const root = roots.of(actor, payload.root);
-    const [from, to] = [parseInner(payload.from, 'from'), parseInner(payload.to, 'to')];
-    if (from !== to && isWithin(to, from)) {
-        throw pluginErrors.INSIDE_ITSELF({ path: to });
+    payload: {
+        readonly root: string;
+        readonly from: string;
+        readonly toRoot?: string | undefined;
+        readonly to: string;
     }
-    return { root, from, to };
+): { readonly from: Place; readonly to: Place } {
+    const from = { root: roots.of(actor, payload.root), path: parseInner(payload.from, 'from') };
+    const to = {
+        root: roots.forChange(actor, payload.toRoot ?? payload.root),
+        path: parseInner(payload.to, 'to')
+    };
+    return { from, to };
+}
+
+/** A place as the audit and tasks name it. */
+export function nameOfPlace({ root, path }: Place): string {
+    return `${root.name}:${path}`;
 }
 
 /** Refuses a target that exists. @throws CONFLICT 40900 */

@@ -1,17 +1,18 @@
 /** The route that removes entries. */
 import { type Actor, joi, type Reply, reply, type Task, taskSchema } from '@portico/sdk';
 
-import { checkVersion } from '../files/content.ts';
 import { filesystem } from '../files/filesystem.ts';
-import { measure, removeTree } from '../files/tree.ts';
+import { measure } from '../files/tree.ts';
+import { checkVersion } from '../files/writer.ts';
+import type { Removal } from '../removal.ts';
 import { location, parseInner } from '../roots/path.ts';
-import type { Root } from '../roots/roots.ts';
+import type { Place } from '../roots/roots.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { acceptTask, throttledProgress } from '../task-replies.ts';
 
 /** Registers the route that moves entries to the trash or removes them for good. */
-export function registerRemovalRoutes(ctx: Ctx, { roots, trash }: Services): void {
+export function registerRemovalRoutes(ctx: Ctx, { roots, trash, removal }: Services): void {
     ctx.route({
         method: 'DELETE',
         path: '/files',
@@ -33,7 +34,7 @@ export function registerRemovalRoutes(ctx: Ctx, { roots, trash }: Services): voi
             })
         },
         async handler({ query, actor, audit, ifMatch, signal }) {
-            const root = roots.of(actor, query.root);
+            const root = roots.forChange(actor, query.root);
             const path = parseInner(query.path);
             audit({ resourceId: `${root.name}:${path}` });
             checkVersion(await filesystem(() => root.files.stat(path)), ifMatch);
@@ -42,19 +43,24 @@ export function registerRemovalRoutes(ctx: Ctx, { roots, trash }: Services): voi
                 return reply.with(null, {});
             }
             if ((await measure(root.files, path, { entries: 500, bytes: Infinity })).more) {
-                return removeAsTask(ctx, actor, root, path);
+                return removeAsTask(ctx, removal, actor, { root, path });
             }
-            await removeTree(root.files, path, { signal, step: () => undefined });
+            await removal.forGood(root, path, { signal, step: () => undefined });
             return reply.with(null, {});
         }
     });
 }
 
-async function removeAsTask(ctx: Ctx, actor: Actor, root: Root, path: string): Promise<Reply<Task>> {
+async function removeAsTask(
+    ctx: Ctx,
+    removal: Removal,
+    actor: Actor,
+    { root, path }: Place
+): Promise<Reply<Task>> {
     const description = { kind: 'remove', title: `Remove ${path}`, actor, resource: `${root.name}:${path}` };
     return acceptTask(ctx, description, async (run) => {
         const progress = throttledProgress(run);
-        await removeTree(root.files, path, { signal: run.signal, step: (done, of) => progress(done / of) });
+        await removal.forGood(root, path, { signal: run.signal, step: (done, of) => progress(done / of) });
         return { root: root.name, path };
     });
 }

@@ -5,6 +5,7 @@ import { entrySchema } from '../files/entries.ts';
 import { measure } from '../files/tree.ts';
 import { parseInner, pathSchema, rootName } from '../roots/path.ts';
 import { privatePath } from '../roots/private-folder.ts';
+import { refuseReadOnly } from '../roots/roots.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { acceptTask, throttledProgress } from '../task-replies.ts';
@@ -68,6 +69,7 @@ function registerRestore(ctx: Ctx, { roots, entries, trash }: Services): void {
         },
         async handler({ payload, actor, audit }) {
             const items = await trash.one(roots.visible(actor), payload.id);
+            refuseReadOnly(items.root);
             const to = payload.to === undefined ? items.row.path : parseInner(payload.to, 'to');
             audit({ resourceId: payload.id, after: { root: items.root.name, path: to } });
             await trash.restore(items, to);
@@ -92,9 +94,14 @@ function registerEmpty(ctx: Ctx, { roots, trash }: Services): void {
             'Of one root, of all that you may reach, or one item by its `id`. A large one becomes a task (202).',
         validate: { query: joi.object({ root: rootName, id: itemId }) },
         async handler({ query, actor, audit, signal }) {
-            const reached = query.root === undefined ? roots.visible(actor) : [roots.of(actor, query.root)];
+            // The trash of a read-only root stays as it is: without its name it is passed over, by its name it is refused.
+            const reached =
+                query.root === undefined
+                    ? roots.visible(actor).filter(({ readOnly }) => query.id !== undefined || !readOnly)
+                    : [roots.forChange(actor, query.root)];
             const items =
                 query.id === undefined ? await trash.list(reached) : [await trash.one(reached, query.id)];
+            items.forEach(({ root }) => refuseReadOnly(root));
             audit({ resourceId: query.id ?? query.root ?? null });
             let entriesLeft = 500;
             for (const { root, row } of items) {

@@ -93,7 +93,7 @@ export class TusProtocol {
             throw pluginErrors.TUS_HEADER({ header: 'Upload-Length' });
         }
         const metadata = readMetadata(headers);
-        const root = this.#roots.of(actor, target.root ?? metadata.get('root') ?? '');
+        const root = this.#roots.forChange(actor, target.root ?? metadata.get('root') ?? '');
         const path = parseInner(target.path ?? metadata.get('path') ?? metadata.get('filename') ?? '');
         const row = await this.#uploads.create(actor, {
             root,

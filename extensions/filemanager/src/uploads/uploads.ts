@@ -13,10 +13,10 @@ import { bytesOf, received, writeAll, writeFrom } from '../files/bytes.ts';
 import { filesystem, isMissing } from '../files/filesystem.ts';
 import { isOtherDevice, move } from '../files/move.ts';
 import { changeFileOwner, ownerOf } from '../files/owner.ts';
-import { parentOf, privateFolder } from '../roots/path.ts';
+import type { WriterParts } from '../files/writer.ts';
+import { join, parentOf, privateFolder } from '../roots/path.ts';
 import { ensurePrivate, privatePath } from '../roots/private-folder.ts';
-import type { Root, Roots } from '../roots/roots.ts';
-import type { Scratch } from '../roots/scratch.ts';
+import { refuseReadOnly, type Root, type Roots } from '../roots/roots.ts';
 import type { Ctx } from '../settings.ts';
 import type { Checksum } from './headers.ts';
 
@@ -58,13 +58,13 @@ interface Writer {
 export class Uploads {
     readonly #ctx: Ctx;
     readonly #roots: Roots;
-    readonly #scratch: Scratch;
+    readonly #parts: WriterParts;
     readonly #writers = new Map<string, Writer>();
 
-    constructor(ctx: Ctx, roots: Roots, scratch: Scratch) {
+    constructor(ctx: Ctx, roots: Roots, parts: WriterParts) {
         this.#ctx = ctx;
         this.#roots = roots;
-        this.#scratch = scratch;
+        this.#parts = parts;
     }
 
     /** Creates an upload. @throws UPLOAD_TOO_LARGE 41350, CONFLICT 40900 when the file exists and must not be replaced, NOT_FOUND 40400 without its folder */
@@ -73,8 +73,10 @@ export class Uploads {
         if (length > uploadBytes) {
             throw pluginErrors.UPLOAD_TOO_LARGE({ limit: uploadBytes });
         }
+        refuseReadOnly(root);
         await ownerOf(root.files, parentOf(path));
         await this.#refuseTaken(root.files, path, replace);
+        using _reserved = await this.#parts.quotas.reserve(root, length);
         await ensurePrivate(root.files, 'uploads');
         const row: UploadRow = {
             id: randomBytes(16).toString('hex'),
@@ -88,6 +90,7 @@ export class Uploads {
             done: false,
             expires: this.#expiry()
         };
+        // From here on the row itself counts, until the file has its name.
         await this.#ctx.db.write((em) => em.insert(UploadEntity, row));
         try {
             await filesystem(async () =>
@@ -117,7 +120,7 @@ export class Uploads {
      * Writes a chunk. What arrived before a connection broke is kept, unless the chunk has a checksum. An older request that still writes
      * is aborted, because its client has come back. After the last byte the file gets its name.
      *
-     * @throws OFFSET_MISMATCH 40955, UPLOAD_BUSY 42350, UPLOAD_TOO_LARGE 41350, CHECKSUM_MISMATCH 46050, CONFLICT 40900
+     * @throws OFFSET_MISMATCH 40957, UPLOAD_BUSY 42350, UPLOAD_TOO_LARGE 41350, CHUNK_MISMATCH 46050, CONFLICT 40900
      */
     async append(actor: Actor, id: string, chunk: Chunk): Promise<UploadState> {
         await this.#abortWriter(id);
@@ -140,6 +143,7 @@ export class Uploads {
     /** Removes an upload and its bytes. @throws as `find` */
     async remove(actor: Actor, id: string): Promise<void> {
         const { row } = await this.find(actor, id);
+        refuseReadOnly(this.#rootOf(actor, row));
         await this.#abortWriter(id);
         await this.#discard(row);
     }
@@ -149,6 +153,9 @@ export class Uploads {
         const rows = await this.#ctx.db.read((em) => em.find(UploadEntity, { expires: { $lt: Date.now() } }));
         for (const row of rows.filter(({ id }) => !this.#writers.has(id))) {
             signal.throwIfAborted();
+            if (this.#roots.formerRoot(row.folder).readOnly) {
+                continue;
+            }
             await this.#discard(row).catch((error: unknown) =>
                 this.#ctx.log.warn('An expired upload could not be removed', {
                     folder: row.folder,
@@ -165,6 +172,7 @@ export class Uploads {
             throw pluginErrors.OFFSET_MISMATCH({ offset: now });
         }
         const root = this.#rootOf(actor, row);
+        refuseReadOnly(root);
         if (row.done) {
             return { row, offset: now };
         }
@@ -182,38 +190,46 @@ export class Uploads {
         const renewed = { ...row, expires: this.#expiry() };
         await this.#ctx.db.write((em) => em.nativeUpdate(UploadEntity, { id }, { expires: renewed.expires }));
         if (reached === row.length) {
-            await this.#finish(root, renewed);
+            await this.#finish(root, renewed, actor);
             return { row: { ...renewed, done: true }, offset: reached };
         }
         return { row: renewed, offset: reached };
     }
 
     /** Gives the complete file its name. The row stays until it expires, so that a client that missed the answer learns of the success. */
-    async #finish(root: Root, row: UploadRow): Promise<void> {
+    async #finish(root: Root, row: UploadRow, actor: Actor): Promise<void> {
         const { files } = root;
+        const { mutex, quotas, versions } = this.#parts;
         const from = privatePath('uploads', row.id);
-        await this.#refuseTaken(files, row.path, row.replace);
         await filesystem(async () => {
             await using closing = new AsyncDisposableStack();
             const handle = closing.adopt(await files.open(from, 'r+'), (one) => one.close());
             await changeFileOwner(handle, await ownerOf(files, parentOf(row.path)));
             await handle.chmod(0o640);
+        });
+        await mutex.run(join(root.folder, row.path), async () => {
+            if (await this.#refuseTaken(files, row.path, row.replace)) {
+                await versions.keep(root, row.path, actor);
+                quotas.freed(root);
+            }
             try {
                 await move(files, from, row.path, { replace: row.replace });
             } catch (error) {
                 if (!isOtherDevice(error)) {
                     throw error;
                 }
-                await this.#copyOver(root, row);
+                await filesystem(() => this.#copyOver(root, row));
             }
         });
+        // The row, which counts the announced length until now, gives way to the file itself.
+        quotas.placed(root, row.length);
         await this.#ctx.db.write((em) => em.nativeUpdate(UploadEntity, { id: row.id }, { done: true }));
     }
 
     /** Copies the file to its place, for a folder that is a file system of its own. */
     async #copyOver(root: Root, row: UploadRow): Promise<void> {
         const { files } = root;
-        await this.#scratch.beside(root, row.path, async (temporary) => {
+        await this.#parts.scratch.beside(root, row.path, async (temporary) => {
             await using closing = new AsyncDisposableStack();
             const source = closing.adopt(await files.open(privatePath('uploads', row.id), 'r'), (one) =>
                 one.close()
@@ -228,7 +244,8 @@ export class Uploads {
         await files.remove(privatePath('uploads', row.id));
     }
 
-    async #refuseTaken(files: Files, path: string, replace: boolean): Promise<void> {
+    /** Resolves with whether there is a file to replace. @throws CONFLICT 40900, WRONG_TYPE 40950 */
+    async #refuseTaken(files: Files, path: string, replace: boolean): Promise<boolean> {
         try {
             const { type } = await files.stat(path);
             if (!replace) {
@@ -237,10 +254,12 @@ export class Uploads {
             if (type !== 'file') {
                 throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'file' });
             }
+            return true;
         } catch (error) {
             if (!isMissing(error)) {
                 throw error;
             }
+            return false;
         }
     }
 
@@ -317,7 +336,7 @@ async function writeChunk(
         }
         signal.throwIfAborted();
         if (checksum !== null && !checksum.hash.digest().equals(checksum.expected)) {
-            throw pluginErrors.CHECKSUM_MISMATCH();
+            throw pluginErrors.CHUNK_MISMATCH();
         }
     } catch (error) {
         if (checksum !== null) {

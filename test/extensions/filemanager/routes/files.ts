@@ -38,6 +38,9 @@ describe('GET /api/plugins/filemanager/files', () => {
                 name: 'main',
                 path: rootPath,
                 available: true,
+                readOnly: false,
+                quotaBytes: null,
+                usedBytes: null,
                 space: { total: bsize * blocks, available: roots[0].space.available }
             }
         ]);

@@ -129,7 +129,7 @@ describe('POST /api/plugins/filemanager/uploads', () => {
             'upload-checksum': `sha256 ${createHash('sha256').update(text).digest('base64')}`
         });
         const wrong = await files.tus('PATCH', upload, { headers: chunk(0, sum('good')), body: 'evil' });
-        expect([wrong.status, wrong.reason]).to.equal([460, 'CHECKSUM_MISMATCH']);
+        expect([wrong.status, wrong.reason]).to.equal([460, 'CHUNK_MISMATCH']);
         expect(await offsetOf(upload)).to.equal('0');
         expect(
             (

@@ -1,0 +1,190 @@
+/** Copies trees, also from one root to another. Links are never followed. */
+import { createHash, type Hash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+
+import type { FileEntry, Files } from '@portico/sdk';
+
+import { pluginErrors } from '../errors.ts';
+import { bytesOf, writeFrom } from '../files/bytes.ts';
+import { openFile } from '../files/content.ts';
+import { filesystem } from '../files/filesystem.ts';
+import { checksumOf, hashed } from '../files/hashing.ts';
+import { changeFileOwner, changeFolderOwner, type Owner } from '../files/owner.ts';
+import { type TreeEntry, untilAborted, walk } from '../files/tree.ts';
+import { nameOf, parentOf } from '../roots/path.ts';
+
+/** A path with the files that it lies in. */
+export interface End {
+    readonly files: Files;
+    readonly path: string;
+}
+
+/** How a tree is copied. */
+export interface CopyOptions {
+    /** Owner of all copies. */
+    readonly owner: Owner;
+    readonly signal: AbortSignal;
+    /**
+     * The source is removed afterwards. So each copy is made durable, read again and compared, links are made again, and what cannot be
+     * copied ends the work.
+     */
+    readonly moves: boolean;
+    /** Called after each entry. */
+    step(found: TreeEntry): void;
+}
+
+/** What was copied. */
+export interface Copied {
+    /** Links and special files that were left out. */
+    readonly skipped: number;
+    /** Of a move: everything that was copied, parents first. */
+    readonly entries: readonly TreeEntry[];
+}
+
+/**
+ * Copies a file or a folder to a free name.
+ *
+ * @throws NOT_FOUND 40400, CHECKSUM_MISMATCH 42253; of a move also LINK_OUTSIDE 40956, WRONG_TYPE 40950
+ */
+export async function copyTree(from: End, to: End, options: CopyOptions): Promise<Copied> {
+    const top = await filesystem(() => from.files.stat(from.path));
+    const copy = new TreeCopy(from, to, options);
+    await copy.add({ path: from.path, entry: top });
+    if (top.type === 'folder') {
+        for await (const found of walk(from.files, from.path, options.signal)) {
+            await copy.add(found);
+        }
+    }
+    await copy.finishFolders();
+    return copy.result;
+}
+
+class TreeCopy {
+    readonly #from: End;
+    readonly #to: End;
+    readonly #options: CopyOptions;
+    readonly #folders: { readonly path: string; readonly mode: number }[] = [];
+    readonly #entries: TreeEntry[] = [];
+    #skipped = 0;
+
+    constructor(from: End, to: End, options: CopyOptions) {
+        this.#from = from;
+        this.#to = to;
+        this.#options = options;
+    }
+
+    get result(): Copied {
+        return { skipped: this.#skipped, entries: this.#entries };
+    }
+
+    async add(found: TreeEntry): Promise<void> {
+        const { owner, signal, moves, step } = this.#options;
+        const target = { files: this.#to.files, path: this.#target(found.path) };
+        const { type } = found.entry;
+        let kept = found;
+        if (type === 'folder') {
+            await filesystem(() => target.files.createFolder(target.path, { mode: 0o700 }));
+            this.#folders.push({ path: target.path, mode: found.entry.mode & 0o1777 });
+        } else if (type === 'file') {
+            const source = { files: this.#from.files, path: found.path };
+            const entry = await copyFile(source, target, { mode: found.entry.mode, owner, signal, moves });
+            kept = { path: found.path, entry };
+        } else if (!moves) {
+            this.#skipped += 1;
+        } else if (type === 'link') {
+            await this.#copyLink(found.path, target);
+        } else {
+            throw pluginErrors.WRONG_TYPE({ path: found.path, type, wanted: 'file, folder or link' });
+        }
+        if (moves) {
+            this.#entries.push(kept);
+        }
+        step(kept);
+    }
+
+    /** Last, because a read-only folder could not be filled. */
+    async finishFolders(): Promise<void> {
+        const { files } = this.#to;
+        for (const { path, mode } of this.#folders.reverse()) {
+            await filesystem(async () => {
+                await changeFolderOwner(files, path, this.#options.owner);
+                await files.chmod(path, mode);
+            });
+        }
+    }
+
+    /** Makes a link again that leads to something within the tree. @throws LINK_OUTSIDE 40956 for every other one */
+    async #copyLink(path: string, target: End): Promise<void> {
+        const text = await filesystem(() => this.#from.files.readLink(path));
+        const inner = path === this.#from.path ? '' : path.slice(this.#from.path.length + 1);
+        if (inner === '' || !staysWithin(parentOf(inner), text)) {
+            throw pluginErrors.LINK_OUTSIDE({ target: text, path });
+        }
+        await filesystem(() => target.files.link(target.path, text, 'symbolic'));
+    }
+
+    #target(path: string): string {
+        return `${this.#to.path}${path.slice(this.#from.path.length)}`;
+    }
+}
+
+/** Tells whether the text of a link, read from a folder, names something below the top that the folder lies in. */
+function staysWithin(folder: string, text: string): boolean {
+    if (text.startsWith('/') || text.includes('\0')) {
+        return false;
+    }
+    let depth = folder === '' ? 0 : folder.split('/').length;
+    for (const segment of text.split('/').filter((each) => each !== '' && each !== '.')) {
+        depth += segment === '..' ? -1 : 1;
+        if (depth < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+interface FileCopyOptions {
+    readonly mode: number;
+    readonly owner: Owner;
+    readonly signal: AbortSignal;
+    readonly moves: boolean;
+}
+
+/** Copies one file, and resolves with the entry whose bytes were copied. */
+async function copyFile(
+    from: End,
+    to: End,
+    { mode, owner, signal, moves }: FileCopyOptions
+): Promise<FileEntry> {
+    await using closing = new AsyncDisposableStack();
+    const { handle: source, entry } = await openFile(from.files, from.path);
+    closing.defer(() => source.close());
+    await filesystem(async () => {
+        const target = closing.adopt(await to.files.open(to.path, 'wx', 0o600), (one) => one.close());
+        const chunks = untilAborted(bytesOf(source, 0, entry.size), signal);
+        if (moves) {
+            const hash = createHash('sha256');
+            await writeFrom(target, hashed(chunks, hash));
+            await target.sync();
+            await compare(to, entry.size, hash, signal);
+        } else {
+            await writeFrom(target, chunks);
+        }
+        await changeFileOwner(target, owner);
+        await target.chmod(mode & 0o777);
+    });
+    return entry;
+}
+
+/** Reads a copy again. @throws CHECKSUM_MISMATCH 42253 */
+async function compare({ files, path }: End, size: number, hash: Hash, signal: AbortSignal): Promise<void> {
+    const handle: FileHandle = await files.open(path, 'r');
+    try {
+        const sum = await checksumOf(handle, 'sha256', signal);
+        if ((await handle.stat()).size !== size || sum !== hash.digest('hex')) {
+            throw pluginErrors.CHECKSUM_MISMATCH({ path: nameOf(path) });
+        }
+    } finally {
+        await handle.close();
+    }
+}
