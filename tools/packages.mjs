@@ -70,6 +70,13 @@ export const SYSTEM_PACKAGES = [
         unit: 'postgresql.service',
         what: 'the PostgreSQL server of the tests, with its clients'
     },
+    {
+        command: 'crontab',
+        package: 'cron',
+        for: 'test',
+        unit: 'cron.service',
+        what: 'the crontabs that tests take in'
+    },
     { command: 'restic', package: 'restic', for: 'test', what: 'the engine of the extension backup' },
     { command: 'rclone', package: 'rclone', for: 'test', what: 'remotes of backups, and servers for them' },
     { command: 'ssh', package: 'openssh-client', for: 'test', what: 'backups over SFTP' },

@@ -20,6 +20,7 @@ const folders = {
     plugins: 'plugins',
     services: 'plugins',
     firewall: 'plugins',
+    cronjob: 'plugins',
     acme: 'engine'
 } as const;
 type Name = keyof typeof folders;

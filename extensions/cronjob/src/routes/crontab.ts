@@ -1,9 +1,10 @@
 /** Routes that take crontabs in, and give tasks as one. */
-import { isFailure, joi } from '@portico/sdk';
+import { errors, isFailure, joi } from '@portico/sdk';
 
 import { findTasks } from '../queries.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import { findSource, findSources } from '../sources/sources.ts';
 import { type CrontabLine, readCrontab, writeCrontab } from '../tasks/crontab.ts';
 import { draftOfRow } from '../tasks/draft.ts';
 import { conditionOf } from '../tasks/filter.ts';
@@ -33,8 +34,47 @@ const lineSchema = joi.object({
 
 /** Registers them. */
 export function registerCrontabRoutes(ctx: Ctx, services: Services): void {
+    registerSources(ctx);
     registerImport(ctx, services);
     registerExport(ctx);
+}
+
+function registerSources(ctx: Ctx): void {
+    ctx.route({
+        method: 'GET',
+        path: '/import/sources',
+        id: 'importSources',
+        access: 'write',
+        summary: 'Crontabs and timers of this machine',
+        description: 'What the panel may read of them. POST `/import` takes one in.',
+        ui: {
+            title: 'On this machine',
+            order: 6,
+            label: 'id',
+            empty: 'Nothing is scheduled by cron or systemd'
+        },
+        returns: joi.array().items(
+            joi.object({
+                id: joi.string().required().label('Source'),
+                kind: joi
+                    .choice({
+                        crontab: 'The crontab of a user',
+                        system: 'A crontab of the system',
+                        timer: 'A timer of systemd'
+                    })
+                    .required()
+                    .label('Kind'),
+                path: joi.string().allow('').required().label('File'),
+                user: joi.string().allow(null).required().label('Account'),
+                entries: joi.number().integer().required().label('Entries')
+            })
+        ),
+        handler: async () =>
+            (await findSources(ctx)).map(({ id, kind, path, user, lines }) => ({
+                ...{ id, kind, path, user },
+                entries: lines.filter(({ task }) => task !== null).length
+            }))
+    });
 }
 
 function registerImport(ctx: Ctx, { tasks }: Services): void {
@@ -43,9 +83,9 @@ function registerImport(ctx: Ctx, { tasks }: Services): void {
         path: '/import',
         id: 'importCrontab',
         access: 'write',
-        summary: 'Take a crontab in',
+        summary: 'Take a crontab or a timer in',
         description:
-            'Says for each entry which task it makes and what is different from cron. With `dryRun: false` the tasks are made: remove the crontab afterwards, or each of them runs twice.',
+            'From this machine (`source`), or a text. Says for each entry which task it makes and what is different from cron. With `dryRun: false` the tasks are made: remove the crontab or disable the timer afterwards, or each of them runs twice.',
         answers: 'done',
         ui: { title: 'Import a crontab' },
         stepUp: true,
@@ -53,7 +93,13 @@ function registerImport(ctx: Ctx, { tasks }: Services): void {
         audit: { action: 'import', resource: 'task' },
         validate: {
             payload: joi.object({
-                text: joi.string().max(262_144).required().label('Crontab').meta({ media: 'text/x-crontab' }),
+                source: joi
+                    .string()
+                    .max(4_096)
+                    .label('Source')
+                    .description('An id of GET `/import/sources`; either this or `text`')
+                    .meta({ ui: { ref: 'cronjob.importSources' } }),
+                text: joi.string().max(262_144).label('Crontab').meta({ media: 'text/x-crontab' }),
                 format: joi
                     .choice({ user: 'Of a user', system: 'With accounts, as /etc/crontab' })
                     .default('user')
@@ -67,9 +113,16 @@ function registerImport(ctx: Ctx, { tasks }: Services): void {
                 dryRun: joi.boolean().default(true).label('Only look')
             })
         },
-        async handler({ payload: { text, format, user = null, dryRun }, audit }) {
+        async handler({ payload: { source, text, format, user = null, dryRun }, audit }) {
+            if ((source === undefined) === (text === undefined)) {
+                throw errors.invalid([{ path: 'source', message: 'Either source or text is needed' }]);
+            }
+            const lines =
+                source === undefined
+                    ? readCrontab(text ?? '', format, user)
+                    : (await findSource(ctx, source)).lines;
             const answers = [];
-            for (const read of readCrontab(text, format, user)) {
+            for (const read of lines) {
                 answers.push(await checked(read));
             }
             const made = dryRun ? [] : answers.filter(({ task }) => task !== null);
@@ -77,7 +130,13 @@ function registerImport(ctx: Ctx, { tasks }: Services): void {
                 const { task } = await tasks.create(answer.task ?? {});
                 Object.assign(answer, { taskId: task.id });
             }
-            audit({ after: { entries: answers.length, made: made.length } });
+            audit({
+                after: {
+                    entries: answers.length,
+                    made: made.length,
+                    ...(source === undefined ? {} : { source })
+                }
+            });
             return answers.map((each) => ({ ...each, task: each.task === null ? null : { ...each.task } }));
         }
     });

@@ -77,13 +77,14 @@ export class Runs {
     /**
      * Records a run in the state that the overlap policy gives it. Call it under the mutex and in a write, and `launch` once the write is durable.
      *
+     * @param starting - runs of other tasks that were admitted in the same write, and will be launched with it
      * @throws ENDING 50350 when the generation ends
      */
-    async admit(em: EntityManager, task: TaskRow, request: RunRequest): Promise<RunRow> {
+    async admit(em: EntityManager, task: TaskRow, request: RunRequest, starting = 0): Promise<RunRow> {
         if (this.#closing) {
             throw pluginErrors.ENDING();
         }
-        const admission = decideAdmission(task, request, await this.#load(em, task.id));
+        const admission = decideAdmission(task, request, await this.#load(em, task.id, starting));
         return recordRun(em, task, { request, admission, now: this.#options.now() });
     }
 
@@ -224,11 +225,11 @@ export class Runs {
         return [...this.#active.values()].filter((active) => active.taskId === taskId);
     }
 
-    async #load(em: EntityManager, taskId: number): Promise<Load> {
+    async #load(em: EntityManager, taskId: number, starting = 0): Promise<Load> {
         return {
             waiting: await findRuns(em, { taskId, state: 'queued' }),
             active: this.#activeOf(taskId).length > 0,
-            hasRoom: this.#active.size < this.#options.ctx.settings.concurrentRuns
+            hasRoom: this.#active.size + starting < this.#options.ctx.settings.concurrentRuns
         };
     }
 
@@ -303,15 +304,23 @@ export class Runs {
         if (this.#closing || room <= 0) {
             return taken;
         }
-        for (const run of await findRuns(em, { state: 'queued' }, { limit: maxConsidered })) {
-            const [task] = await findTasks(em, { id: run.taskId });
+        const waiting = await em.execute<{ id: number; taskId: number; overlap: string }[]>(
+            `select runs.id as id, task_id as taskId, overlap from runs join tasks on tasks.id = task_id
+             where state = 'queued' order by runs.id limit ${maxConsidered}`
+        );
+        for (const { id, taskId, overlap } of waiting) {
+            if (taken.length >= room) {
+                break;
+            }
             const alone =
-                this.#activeOf(run.taskId).length === 0 &&
-                !taken.some((each) => each.run.taskId === run.taskId);
-            if (task !== undefined && taken.length < room && (alone || task.overlap === 'allow')) {
-                const startedAt = this.#options.now();
-                Object.assign(run, { state: 'running', startedAt, version: run.version + 1 });
-                taken.push({ task, run });
+                this.#activeOf(taskId).length === 0 && !taken.some(({ task }) => task.id === taskId);
+            if (alone || overlap === 'allow') {
+                const [[run], task] = [await findRuns(em, { id }), await findTask(em, taskId)];
+                const begun = { state: 'running', startedAt: this.#options.now() } as const;
+                taken.push({
+                    task,
+                    run: Object.assign(run as RunRow, begun, { version: (run as RunRow).version + 1 })
+                });
             }
         }
         return taken;

@@ -31,6 +31,19 @@ export interface SchedulerOptions {
 /** A clock that was set back by more was wrong before, so everything is planned again. By less, what ran does not run again. */
 const setBackMs = 60 * 60_000;
 
+/** Tasks whose runs are admitted in one write. */
+const admittedAtOnce = 50;
+
+/** One look at the clock. */
+interface Look {
+    /** Milliseconds since 1970. */
+    readonly now: number;
+    /** What is to be sent afterwards. */
+    readonly notifications: Notification[];
+    /** Runs that were admitted in the same write. */
+    readonly started: readonly StartedRun[];
+}
+
 /** Watches the clock and starts due tasks. */
 export class Scheduler {
     readonly #options: SchedulerOptions;
@@ -113,35 +126,34 @@ export class Scheduler {
         const tasks = await ctx.db.read((em) =>
             em.find(TaskEntity, due, { fields: ['id'], orderBy: { id: 'asc' } })
         );
-        for (const { id } of tasks) {
-            this.#launch(await ctx.db.write((em) => this.#admitDue(em, id, now, notifications)));
+        for (let first = 0; first < tasks.length; first += admittedAtOnce) {
+            const ids = tasks.slice(first, first + admittedAtOnce).map(({ id }) => id);
+            const started: StartedRun[] = [];
+            await ctx.db.write(async (em) => {
+                for (const task of await findTasks(em, { id: { $in: ids } })) {
+                    started.push(...(await this.#admitDue(em, task, { now, notifications, started })));
+                }
+            });
+            this.#launch(started);
         }
         this.#alarm.set(await this.#nextTime());
     }
 
-    async #admitDue(
-        em: EntityManager,
-        id: number,
-        now: number,
-        notifications: Notification[]
-    ): Promise<StartedRun[]> {
-        const [task] = await findTasks(em, { id });
-        if (task === undefined) {
-            return [];
-        }
+    async #admitDue(em: EntityManager, task: TaskRow, look: Look): Promise<StartedRun[]> {
+        const { now, notifications } = look;
         const started: StartedRun[] = [];
         if (task.dueAt !== null && task.dueAt <= now) {
             const request = requestFor(task, task.dueAt, now);
             task.dueAt = scheduleOf(task).next(now);
             if (request !== null) {
-                started.push(...(await this.#admitByTime(em, task, request, now)));
+                started.push(...(await this.#admitByTime(em, task, request, look)));
             }
         }
         if (task.startAt !== null && task.startAt <= now) {
-            started.push(...(await this.#admitWaiting(em, task, now)));
+            started.push(...(await this.#admitWaiting(em, task, look)));
         }
         if (task.retryAt !== null && task.retryAt <= now) {
-            started.push(...(await this.#admitRetry(em, task, now)));
+            started.push(...(await this.#admitRetry(em, task, look)));
         }
         if (task.deadAt !== null && task.deadAt <= now) {
             task.deadAt = null;
@@ -156,17 +168,18 @@ export class Scheduler {
         em: EntityManager,
         task: TaskRow,
         request: RunRequest,
-        now: number
+        look: Look
     ): Promise<StartedRun[]> {
+        const { now } = look;
         const at = request.trigger === 'missed' ? now : (request.dueAt ?? now);
         const start = startOf(task, blackoutsOf(task, this.#options.ctx.settings), at);
         if (start === null) {
-            return [await this.#admit(em, task, { ...request, isHeld: true })];
+            return [await this.#admit(em, task, { ...request, isHeld: true }, look)];
         }
         // A new due time replaces the retry of an earlier one.
         task.retryAt = null;
         if (start <= now) {
-            return [await this.#admit(em, task, request)];
+            return [await this.#admit(em, task, request, look)];
         }
         if (task.startAt === null) {
             Object.assign(task, { startAt: start, startDueAt: request.dueAt });
@@ -175,7 +188,8 @@ export class Scheduler {
     }
 
     /** Starts what was put off, unless a blackout is on now that was not known then. */
-    async #admitWaiting(em: EntityManager, task: TaskRow, now: number): Promise<StartedRun[]> {
+    async #admitWaiting(em: EntityManager, task: TaskRow, look: Look): Promise<StartedRun[]> {
+        const { now } = look;
         const request = waitingRequest(task, now);
         const closed = blackoutsOf(task, this.#options.ctx.settings);
         const start = startOf({ ...task, jitterSeconds: 0 }, closed, now);
@@ -184,15 +198,18 @@ export class Scheduler {
             return [];
         }
         Object.assign(task, { startAt: null, startDueAt: null });
-        return request === null ? [] : [await this.#admit(em, task, { ...request, isHeld: start === null })];
+        return request === null
+            ? []
+            : [await this.#admit(em, task, { ...request, isHeld: start === null }, look)];
     }
 
     /** A retry waits for the end of a blackout, whatever the policy. */
-    async #admitRetry(em: EntityManager, task: TaskRow, now: number): Promise<StartedRun[]> {
+    async #admitRetry(em: EntityManager, task: TaskRow, look: Look): Promise<StartedRun[]> {
+        const { now } = look;
         const free = blackoutsOf(task, this.#options.ctx.settings).firstFree(now);
         task.retryAt = free === now ? null : free;
         return task.retryAt === null && free !== null
-            ? [await this.#admit(em, task, await retryRequest(em, task))]
+            ? [await this.#admit(em, task, await retryRequest(em, task), look)]
             : [];
     }
 
@@ -207,14 +224,22 @@ export class Scheduler {
             if (boot !== null && task.boot !== boot && scheduleOf(task).reboot) {
                 task.boot = boot;
                 const request = { trigger: 'schedule', dueAt: now, attempt: 1 } as const;
-                started.push(...(await this.#admitByTime(em, task, request, now)));
+                started.push(
+                    ...(await this.#admitByTime(em, task, request, { now, notifications: [], started }))
+                );
             }
         }
         return started;
     }
 
-    async #admit(em: EntityManager, task: TaskRow, request: RunRequest): Promise<StartedRun> {
-        return { task, run: await this.#options.runs.admit(em, task, request) };
+    async #admit(
+        em: EntityManager,
+        task: TaskRow,
+        request: RunRequest,
+        { started }: Look
+    ): Promise<StartedRun> {
+        const starting = started.filter(({ run }) => run.state === 'running').length;
+        return { task, run: await this.#options.runs.admit(em, task, request, starting) };
     }
 
     #launch(started: readonly StartedRun[]): void {
