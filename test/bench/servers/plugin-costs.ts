@@ -42,9 +42,15 @@ const withRoutes = (count: number): PluginDefinition =>
                     handler: () => ({ n })
                 });
             }
-            ctx.hooks.tap('panel.started', async () => undefined);
+            ctx.hooks.tap('panel.stopping', async () => undefined);
         }
     });
+
+const tapping = definePlugin({
+    setup(ctx) {
+        ctx.hooks.tap('panel.started', async () => undefined);
+    }
+});
 
 function heap(): number {
     for (let turn = 0; turn < 4; turn += 1) {
@@ -63,7 +69,7 @@ async function took(work: () => Promise<unknown>, calls = 5_000): Promise<number
 
 async function hooks(rig: PluginRig): Promise<{ readonly hook: number; readonly loop: number }> {
     for (let n = 0; n < 12; n += 1) {
-        await rig.run(withRoutes(1), { name: `tap${n}` });
+        await rig.run(tapping, { name: `tap${n}` });
     }
     const taps = Array.from({ length: 12 }, () => async () => undefined);
     const loop = async (): Promise<void> => {

@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
+import { EntitySchema, type MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { type EntityManager, MikroORM } from '@mikro-orm/sqlite';
 import { Mutex } from '@portico/sdk';
@@ -79,6 +79,7 @@ interface Native extends TransactionState {
     };
 }
 
+const migrationTable = 'migrations';
 const pragmas = ['busy_timeout = 5000', 'foreign_keys = ON', 'temp_store = MEMORY'];
 
 /** Opens the database and brings it to the newest version. @throws Error when a newer version wrote it: what that made would be lost */
@@ -91,7 +92,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         extensions: [Migrator],
         migrations: {
             migrationsList: [...options.migrations],
-            tableName: 'migrations',
+            tableName: migrationTable,
             snapshot: false,
             silent: true
         },
@@ -114,6 +115,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     writer.pragma('synchronous = FULL');
     setPragmas(writer, options.cacheKiB);
     await orm.migrator.up();
+    forgetMigrator();
     const readers =
         options.strictReads === true
             ? await MikroORM.init({
@@ -130,6 +132,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     setPragmas(reader, options.cacheKiB);
     reader.pragma('query_only = ON');
     return new Sqlite(orm, readers, reader, reserve);
+}
+
+/** The mapper keeps the entity of each migrator's table for as long as the process runs, and opens it for one migrator only: each start of a plugin would leave one behind. */
+function forgetMigrator(): void {
+    for (const [target, { meta }] of EntitySchema.REGISTRY) {
+        if (meta.tableName === migrationTable) {
+            EntitySchema.REGISTRY.delete(target);
+        }
+    }
 }
 
 function refuseNewer({ file, migrations }: DatabaseOptions, db: Readable): void {

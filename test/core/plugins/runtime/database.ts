@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { EntitySchema } from '@mikro-orm/core';
 import type { Migration } from '@portico/sdk';
 
 import { openPluginDatabase } from '../../../../core/src/plugins/runtime/database.ts';
@@ -42,5 +43,14 @@ describe('openPluginDatabase', () => {
         expect(await open(first, second)).to.equal(['id', 'text']);
         await expect(open(changed, second)).to.reject(/The migration 1 was changed/);
         await expect(open(first, { ...second, up: [] })).to.reject(/The migration 2 was changed/);
+    });
+
+    it('leaves no entity behind, however often it is opened', async () => {
+        const first = { name: '1', up: ['create table notes (id integer primary key)'] };
+        const second = { name: '2', up: ['alter table notes add column text text'] };
+        await open(first, second);
+        const before = EntitySchema.REGISTRY.size;
+        await Promise.all([open(first, second), open(first, second)]);
+        expect(EntitySchema.REGISTRY.size).to.equal(before);
     });
 });
