@@ -1,5 +1,6 @@
 /** Finds plugins in folders, without running any of their code. What cannot be used is found too, with the reason. */
-import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { readFileSync, statSync } from 'node:fs';
+import { readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { readManifest } from '../manifest.ts';
@@ -27,12 +28,12 @@ export async function discover(
             continue;
         }
         for (const folder of await packagesIn(place.path)) {
-            const real = await realpath(folder).catch(() => null);
-            if (real === null || found.has(real)) {
+            const packageJson = readPackage(folder);
+            if (packageJson === undefined || (place.origin === 'node_modules' && !hasKeyword(packageJson))) {
                 continue;
             }
-            const packageJson = await readPackage(real);
-            if (packageJson === undefined || (place.origin === 'node_modules' && !hasKeyword(packageJson))) {
+            const real = await realpath(folder).catch(() => null);
+            if (real === null || found.has(real)) {
                 continue;
             }
             const danger = await unsafe(real);
@@ -62,14 +63,17 @@ async function packagesIn(path: string): Promise<string[]> {
     return nested.flat();
 }
 
-/** The package.json of a folder, parsed. `undefined`: no package lies there; `null`: one that cannot be read. */
-export async function readPackage(folder: string): Promise<unknown> {
+/**
+ * The package.json of a folder, parsed. `undefined`: no package lies there; `null`: one that cannot be read. It is read at once: at the start there are
+ * hundreds of them, and each wait would take longer than the reading.
+ */
+export function readPackage(folder: string): unknown {
     const path = join(folder, 'package.json');
     try {
-        if ((await stat(path)).size > largest) {
+        if (statSync(path).size > largest) {
             return null;
         }
-        return JSON.parse(await readFile(path, 'utf8')) as unknown;
+        return JSON.parse(readFileSync(path, 'utf8')) as unknown;
     } catch (error) {
         return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '') ? undefined : null;
     }

@@ -19,7 +19,7 @@ export async function locate(
     if (wrong !== null) {
         return found({ fault: { code: wrong.code as ManifestFault['code'], message: wrong.message } });
     }
-    const result = readManifest(await readPackage(folder), reserved, hostSdk);
+    const result = readManifest(readPackage(folder), reserved, hostSdk);
     if (
         'plugin' in result &&
         (result.plugin.manifest.name !== entry.name ||
