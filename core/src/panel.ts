@@ -117,7 +117,7 @@ export async function createPanel({
     const routes = [
         ...healthRoutes(() => readiness, problemsOf(foundation)),
         ...openApiRoutes(() => openApi),
-        ...featureRoutes(foundation, people, proxy, importExport)
+        ...featureRoutes(foundation, people, proxy, importExport, () => catalogue)
     ];
     const plugins = await createPluginManager(foundation, {
         people,
@@ -193,7 +193,8 @@ function featureRoutes(
     { audit, settings, notifications, tasks, events }: Foundation,
     { auth, users, roles, permissions }: AccountServices,
     { engine, hosts, certificates, dnsProviders }: ProxyServices,
-    importExport: ImportExport
+    importExport: ImportExport,
+    catalogue: () => PluginCatalogue
 ): readonly Route[] {
     return [
         authRoutes(auth),
@@ -204,7 +205,11 @@ function featureRoutes(
         engineRoutes(engine),
         auditRoutes(audit),
         settingsRoutes(settings),
-        notificationRoutes(notifications),
+        notificationRoutes(notifications, () =>
+            catalogue()
+                .list()
+                .map(({ name }) => name)
+        ),
         taskRoutes(tasks),
         eventRoutes(events),
         importExportRoutes(importExport)

@@ -26,6 +26,7 @@ const minutes = 60_000;
 /** What they list changes by itself while requests come in. */
 const restless = new Set([
     '/api/audit',
+    '/api/audit/names',
     '/api/tasks',
     '/api/import-export/export',
     '/api/auth/sessions',

@@ -1,12 +1,13 @@
 /** Which events of the panel become notifications. It taps the same hooks that plugins tap. */
 import type { Notification } from '@portico/sdk';
 
+import type { CoreEvent } from '../features/notifications/event-names.ts';
 import type { CoreHooks } from '../platform/hooks.ts';
 
 /** Where notifications go. */
 export interface Notifier {
     /** Returns at once, and never throws. */
-    notify(notification: Notification): void;
+    notify(notification: Notification & { readonly event: CoreEvent }): void;
 }
 
 /** Notifies of a plugin that failed by its own fault, or that is in quarantine. */

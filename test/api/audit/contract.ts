@@ -37,6 +37,11 @@ interface Entry {
     readonly hash: string;
 }
 
+interface Names {
+    readonly actions: readonly string[];
+    readonly resources: readonly string[];
+}
+
 let panel: Consumer;
 
 before(async () => {
@@ -50,6 +55,19 @@ const list = async (query = ''): Promise<Entry[]> =>
 const find = (requestId: string): Promise<Entry[]> => list(`?q=${requestId}`);
 const marked = (id: string, more: Record<string, string> = {}): { headers: Record<string, string> } => ({
     headers: { 'x-request-id': id, ...more }
+});
+
+describe('GET /api/audit/names', () => {
+    it('lists what the filters can be set to', async () => {
+        await panel.client.post('/api/hosts', { domain: 'named.test', upstream: '127.0.0.1:9' });
+        const { actions, resources } = (await panel.client.get('/api/audit/names')).data as Names;
+        expect([actions.includes('create'), resources.includes('hosts')]).to.equal([true, true]);
+        for (const names of [actions, resources]) {
+            expect(names).to.equal([...new Set(names)].toSorted());
+        }
+        const found = await Promise.all(actions.map((action) => list(`?action=${action}&limit=1`)));
+        expect(found.every((rows) => rows.length === 1)).to.be.true();
+    });
 });
 
 describe('an entry', () => {

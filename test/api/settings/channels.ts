@@ -48,7 +48,7 @@ beforeEach(async () => {
             name: 'core',
             prefix: '',
             ports,
-            routes: notificationRoutes(rig.notifications)
+            routes: notificationRoutes(rig.notifications, () => ['tea', 'cronjob'])
         }),
         log: rig.store.log,
         drainMs: 1_000
@@ -224,6 +224,18 @@ describe('POST /api/settings/channels', () => {
         const answers = await Promise.all(Array.from({ length: 105 }, () => webhook()));
         expect(answers.filter(({ status }) => status === 201)).to.have.length(100);
         expect(answers.filter(({ code }) => code === 40001)).to.have.length(5);
+    });
+});
+
+describe('GET /api/settings/channels/events', () => {
+    it('names what a channel can be told of, and each of it is taken', async () => {
+        const { data } = await client.get(`${base}/events`);
+        const events = (data as { name: string }[]).map(({ name }) => name);
+        expect(events).to.include(['certificate.expiring', 'engine.failed', 'plugin.failed']);
+        expect(events.slice(-2)).to.equal(['cronjob.*', 'tea.*']);
+        const made = await client.post(base, { name: 'all', type: 'webhook', url: receiver.url, events });
+        expect([made.status, (made.data as { events: string[] }).events]).to.equal([201, events]);
+        expect((await client.get(`${base}/events`, { token: 'nobody' })).status).to.equal(403);
     });
 });
 
@@ -466,7 +478,7 @@ describe('POST /api/settings/channels/{id}/deliveries/{n}/replay', () => {
                 name: 'core',
                 prefix: '',
                 ports,
-                routes: notificationRoutes(rig.notifications)
+                routes: notificationRoutes(rig.notifications, () => ['tea', 'cronjob'])
             }),
             log: rig.store.log,
             drainMs: 1_000

@@ -148,6 +148,11 @@ export class Audit implements Recorder {
         return this.#refusals.add(entry);
     }
 
+    /** Every action and every resource that entries name, sorted. */
+    names(): { readonly actions: string[]; readonly resources: string[] } {
+        return this.#search.names();
+    }
+
     /** One page of the entries that match, newest first. */
     async list(filter: AuditFilter, { before, limit, signal }: AuditPage): Promise<AuditList> {
         const rows = await this.#search.find(filter, {

@@ -10,6 +10,7 @@ import {
     exportQuery,
     idParams,
     listQuery,
+    namesSchema,
     verificationSchema
 } from './schema.ts';
 import type { AuditFilter } from './search/search.ts';
@@ -37,6 +38,15 @@ export function auditRoutes(audit: Audit): Route[] {
                     ...(total === undefined ? {} : { total })
                 });
             }
+        }),
+        json({
+            method: 'GET',
+            path: '/api/audit/names',
+            id: 'audit.names',
+            access: 'audit:read',
+            summary: 'List the actions and the kinds of things that entries name',
+            returns: namesSchema,
+            handler: () => audit.names()
         }),
         json({
             method: 'GET',

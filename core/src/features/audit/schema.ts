@@ -111,3 +111,9 @@ export const verificationSchema = joi.object({
         .allow(null)
         .required()
 });
+
+/** What filters can be set to. */
+export const namesSchema = joi.object({
+    actions: joi.array().items(joi.string().allow('')).required(),
+    resources: joi.array().items(joi.string().allow('')).required()
+});

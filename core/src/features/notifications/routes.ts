@@ -4,6 +4,7 @@ import { joi, reply } from '@portico/sdk';
 import { json, type Route } from '../../server/http/route.ts';
 import type { Channels } from './channels/channels.ts';
 import type { Deliveries } from './delivery/deliveries.ts';
+import { eventNames } from './event-names.ts';
 import type { Notifications } from './notifications.ts';
 import {
     channelCreate,
@@ -12,17 +13,31 @@ import {
     channelView,
     deliveryParams,
     deliveryQuery,
-    deliveryView
+    deliveryView,
+    eventNameView
 } from './schema.ts';
 
 const base = '/api/settings/channels';
 
-/** The routes of channels and their deliveries. */
-export function notificationRoutes({
-    channels,
-    deliveries
-}: Pick<Notifications, 'channels' | 'deliveries'>): Route[] {
-    return [...channelRoutes(channels), ...deliveryRoutes(deliveries)];
+/** The routes of channels and their deliveries. @param plugins - names of all plugins */
+export function notificationRoutes(
+    { channels, deliveries }: Pick<Notifications, 'channels' | 'deliveries'>,
+    plugins: () => readonly string[]
+): Route[] {
+    return [...channelRoutes(channels), eventRoute(plugins), ...deliveryRoutes(deliveries)];
+}
+
+function eventRoute(plugins: () => readonly string[]): Route {
+    return json({
+        method: 'GET',
+        path: `${base}/events`,
+        id: 'channels.events',
+        access: 'settings:read',
+        summary: 'List the events that a channel can be told of',
+        description: 'Each event of the core, and for each plugin the family of its events',
+        returns: joi.array().items(eventNameView),
+        handler: () => reply.list(eventNames(plugins()))
+    });
 }
 
 function channelRoutes(channels: Channels): Route[] {

@@ -12,7 +12,8 @@ const events = () =>
         .min(1)
         .max(50)
         .unique()
-        .description('`certificate.expiring`, `certificate.*` or `*`');
+        .description('`certificate.expiring`, `certificate.*` or `*`')
+        .meta({ ui: { ref: 'channels.events' } });
 const enabled = () =>
     joi.boolean().description('A disabled channel gets nothing new; its waiting deliveries stay');
 const secret = () =>
@@ -165,3 +166,9 @@ export type ChannelView = Value<typeof channelView>;
 export type DeliveryQuery = Value<typeof deliveryQuery>;
 /** A delivery as the API shows it. */
 export type DeliveryView = Value<typeof deliveryView>;
+
+/** An event that a channel can be told of. */
+export const eventNameView = joi.object({
+    name: joi.string().required().description('As a channel takes it in `events`'),
+    title: joi.string().required()
+});

@@ -75,6 +75,7 @@ export class Search {
     readonly #indexer: Indexer;
     readonly #head: () => number;
     readonly #statements = new Map<string, Statement<readonly unknown[], EntryRow>>();
+    readonly #names: Readonly<Record<'action' | 'resource', Statement<[number], { name: string }>>>;
     readonly #first: Statement<[], { id: number | null }>;
     readonly #from: Statement<[number], { id: number; at: number }>;
     readonly #late: Statement<[number], { late: number }>;
@@ -87,6 +88,13 @@ export class Search {
         this.#db = db;
         this.#indexer = indexer;
         this.#head = head;
+        // One step in the index for each name, however many entries there are; and the few entries that are not indexed yet.
+        const names = (column: string) =>
+            db.prepare<[number], { name: string }>(`with recursive names(name) as (
+                select min(${column}) from audit_facets
+                union all select (select min(${column}) from audit_facets where ${column} > name) from names where name is not null
+            ) select name from names where name is not null union select ${column} from audit_entries where id > ? order by 1`);
+        this.#names = { action: names('action'), resource: names('resource') };
         this.#first = db.prepare('select min(id) as id from audit_entries');
         this.#from = db.prepare('select id, at from audit_entries where id >= ? order by id limit 1');
         this.#late = db.prepare(
@@ -100,6 +108,13 @@ export class Search {
     /** The number of the oldest entry that is still there. */
     first(): number {
         return this.#first.get()?.id ?? this.#head() + 1;
+    }
+
+    /** Every action and every resource that entries name, sorted. */
+    names(): { readonly actions: string[]; readonly resources: string[] } {
+        const of = (column: 'action' | 'resource'): string[] =>
+            this.#names[column].all(this.#indexer.facets).map(({ name }) => name);
+        return { actions: of('action'), resources: of('resource') };
     }
 
     /** The entries that match, at most `limit`, in the order of the slice. */

@@ -128,8 +128,8 @@ function ReferenceEntry(props: EntryProps) {
         >
             <option value="">{t('not set')}</option>
             {data.map((row) => (
-                <option key={String(row['id'] ?? row['name'])} value={String(row['id'] ?? row['name'])}>
-                    {String(row['name'] ?? row['domain'] ?? row['username'] ?? row['id'])}
+                <option key={keyOf(row)} value={keyOf(row)}>
+                    {titleOf(row)}
                 </option>
             ))}
         </select>
@@ -170,8 +170,48 @@ function TextsEntry({ id, describedBy, value, onChange, shape }: EntryProps) {
                 onInput={(event) => take(event.currentTarget.value)}
             />
             <small>{t('One on each line')}</small>
+            <Suggestions
+                of={shape.schema['x-ui']?.ref}
+                onChoose={(each) => take(text === '' ? each : `${text.trimEnd()}\n${each}`)}
+            />
         </>
     );
+}
+
+/** Adds an item of another list; nothing where there is no list that can be read. */
+function Suggestions({
+    of,
+    onChoose
+}: {
+    readonly of: string | undefined;
+    readonly onChoose: (value: string) => void;
+}) {
+    const { data } = useRead<readonly Record<string, unknown>[]>(useListPath(of));
+    return data === undefined || data.length === 0 ? null : (
+        <select
+            aria-label={t('Add')}
+            value=""
+            onChange={({ currentTarget }) => {
+                onChoose(currentTarget.value);
+                currentTarget.value = '';
+            }}
+        >
+            <option value="">{t('Add')}…</option>
+            {data.map((row) => (
+                <option key={keyOf(row)} value={keyOf(row)}>
+                    {String(row['title'] ?? titleOf(row))}
+                </option>
+            ))}
+        </select>
+    );
+}
+
+function keyOf(row: Readonly<Record<string, unknown>>): string {
+    return String(row['id'] ?? row['name']);
+}
+
+function titleOf(row: Readonly<Record<string, unknown>>): string {
+    return String(row['name'] ?? row['domain'] ?? row['username'] ?? row['id']);
 }
 
 /** Names with values: `NAME=value` on each line; a value that is not shown is `NAME=***`. */

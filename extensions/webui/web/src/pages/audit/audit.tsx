@@ -4,6 +4,7 @@ import { useSearchParams } from 'wouter-preact';
 
 import { call } from '../../api/client.ts';
 import { downloadFrom } from '../../api/download.ts';
+import { useRead } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
@@ -38,11 +39,17 @@ interface Entry {
     readonly changes: Readonly<Record<string, unknown>> | null;
 }
 
+interface Names {
+    readonly actions: readonly string[];
+    readonly resources: readonly string[];
+}
+
 /** The screen. */
 export default function Audit() {
     const [search] = useSearchParams();
     const filters = Object.fromEntries([...search].filter(([, value]) => value !== ''));
     const { rows, error, isPending, more } = useRows<Entry>('/api/audit', filters);
+    const { data: names } = useRead<Names>('/api/audit/names');
     const [shown, setShown] = useState<Entry | null>(null);
     return (
         <Page
@@ -64,7 +71,8 @@ export default function Audit() {
             <div class="row filters" role="search">
                 <FilterText name="q" title={t('Search')} />
                 <FilterText name="actor" title={t('Who')} />
-                <FilterText name="resource" title={t('What')} />
+                <FilterChoice name="action" title={t('Action')} values={names?.actions ?? []} />
+                <FilterChoice name="resource" title={t('What')} values={names?.resources ?? []} />
                 <FilterChoice name="outcome" title={t('Outcome')} values={['success', 'failure']} />
             </div>
             {isPending || (error !== null && rows.length === 0) ? (
