@@ -15,6 +15,7 @@ import { registerPrometheusRoutes } from './routes/prometheus.ts';
 import { registerRuleRoutes } from './routes/rules.ts';
 import { registerTrafficRoutes } from './routes/traffic.ts';
 import { registerUnhealthyRoutes } from './routes/unhealthy.ts';
+import { registerUnitRoutes } from './routes/units.ts';
 import { createMachine, type Machine } from './sampling/sources/machine.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
@@ -33,6 +34,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<void> {
             registerProcessRoutes(ctx, services);
             registerOneProcessRoutes(ctx, services);
             registerPortRoutes(ctx, services);
+            registerUnitRoutes(ctx, services);
             registerRuleRoutes(ctx, services);
             registerAlertRoutes(ctx, services);
             registerCheckRoutes(ctx, services);

@@ -83,5 +83,6 @@ export async function createMonitoringRig({
             ? {}
             : { machine: 'real', grants: { ...manifest.portico.capabilities, network: ['*', ...reach] } })
     });
+    host.programs.missing('systemctl');
     return new MonitoringRig(host, machine);
 }

@@ -168,6 +168,18 @@ export class SystemdMachine {
         return stdout;
     }
 
+    /** Runs a program in the machine and resolves with all that it gave. */
+    exec(
+        file: string,
+        args: readonly string[]
+    ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+        return new Promise((resolve) => {
+            execFile('nsenter', [...this.#entering(), file, ...args], (error, stdout, stderr) => {
+                resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+            });
+        });
+    }
+
     /** Starts the services of a panel there. @param services - as `PORTICO_SERVICES` */
     panel(services: 'auto' | 'supervisor' = 'auto'): MachinePanel {
         const spare = services === 'auto' ? this.#spare : null;

@@ -4,6 +4,7 @@ import { type Actor, joi, type Value } from '@portico/sdk';
 import { nameSeries } from '../metrics.ts';
 import type { Monitor } from '../monitor.ts';
 import type { Ctx } from '../settings.ts';
+import { findFailedUnits } from '../units/findings.ts';
 import { findFullDisks } from './disks.ts';
 import { type Finding, findingSchema } from './finding.ts';
 import { findOwnProblems } from './own.ts';
@@ -48,7 +49,11 @@ export async function collectFindings(
         remedy: null
     }));
     const question = { ctx, actor, signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]) };
-    const [plugins, engine] = await Promise.all([findPluginProblems(question), findEngineProblems(question)]);
+    const [plugins, engine, units] = await Promise.all([
+        findPluginProblems(question),
+        findEngineProblems(question),
+        findFailedUnits(ctx)
+    ]);
     const findings = [
         ...alerts,
         ...findFullDisks(
@@ -58,8 +63,13 @@ export async function collectFindings(
         ),
         ...findOwnProblems(ctx, monitor),
         ...(plugins ?? []),
-        ...(engine ?? [])
+        ...(engine ?? []),
+        ...(units ?? [])
     ].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity));
-    const unseen = [...(plugins === null ? ['plugins'] : []), ...(engine === null ? ['engine'] : [])];
+    const unseen = [
+        ...(plugins === null ? ['plugins'] : []),
+        ...(engine === null ? ['engine'] : []),
+        ...(units === null ? ['units'] : [])
+    ];
     return { healthy: findings.length === 0, findings, unseen };
 }
