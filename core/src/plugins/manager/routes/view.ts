@@ -3,7 +3,7 @@ import type { Found, Lock, PluginPackage } from '@portico/registry';
 import { viewSettings } from '@portico/sdk/host';
 
 import type { ServiceStatus } from '../../../services/port.ts';
-import { pathOfPage } from '../../runtime/routes/page-documents.ts';
+import { localePaths, pathOfPage } from '../../runtime/routes/page-documents.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import { permissionsOf } from '../records/permissions.ts';
 import type { PluginFailure, PluginRecord, Runtime } from '../records/plugin.ts';
@@ -186,9 +186,7 @@ function contributesOf(plugin: PluginPackage | null): PluginView['contributes'] 
             uses: page.uses ?? [],
             path: `${prefix}/${pathOfPage(page)}`
         })),
-        locales: Object.fromEntries(
-            Object.entries(locales).map(([language, file]) => [language, `${prefix}/${file}`])
-        )
+        locales: localePaths(prefix, locales)
     };
 }
 

@@ -136,3 +136,13 @@ function isModule({ entry }: Page): boolean {
 function escape(text: string): string {
     return text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`);
 }
+
+/** Addresses of a plugin's texts, by language, as a browser asks for them. */
+export function localePaths(
+    prefix: string,
+    locales: Readonly<Record<string, string>>
+): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+        Object.entries(locales).map(([language, file]) => [language, `${prefix}/${file}`])
+    );
+}

@@ -5,7 +5,14 @@ import { sandboxHeaders } from '@portico/sdk/host';
 import type { HttpPorts } from '../../../server/http/ports.ts';
 import type { Route } from '../../../server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../server/http/server.ts';
-import { describePages, pageFiles, pageRoutes, pageScripts, pathOfPage } from './page-documents.ts';
+import {
+    describePages,
+    localePaths,
+    pageFiles,
+    pageRoutes,
+    pageScripts,
+    pathOfPage
+} from './page-documents.ts';
 
 /** Creates the server. Pages that the manifest declares may run their own scripts; everything else is sandboxed without them. */
 export function createPluginServer(
@@ -27,7 +34,10 @@ export function createPluginServer(
             title,
             ...(manifest.icon === undefined ? {} : { icon: manifest.icon }),
             ...(manifest.contributes?.group === undefined ? {} : { group: manifest.contributes.group }),
-            ...(pages.length === 0 ? {} : { pages: describePages(manifest, granted) })
+            ...(pages.length === 0 ? {} : { pages: describePages(manifest, granted) }),
+            ...(manifest.contributes?.locales === undefined
+                ? {}
+                : { locales: localePaths(prefix, manifest.contributes.locales) })
         },
         routes: [...routes, ...pageRoutes(manifest)],
         ports,

@@ -19,6 +19,8 @@ export interface AboutServer {
     readonly group?: string;
     /** Pages that it brings. */
     readonly pages?: readonly AboutPage[];
+    /** Addresses of its texts in other languages, by language. */
+    readonly locales?: Readonly<Record<string, string>>;
 }
 
 /** What the document is made of. */
@@ -51,6 +53,7 @@ export interface Tag {
     readonly 'x-parent'?: string;
     readonly 'x-icon'?: string;
     readonly 'x-pages'?: readonly AboutPage[];
+    readonly 'x-locales'?: Readonly<Record<string, string>>;
 }
 
 /** A page that a plugin brings; shown in a frame. */
@@ -269,14 +272,15 @@ function describeTag(name: string, servers: readonly DescribedServer[]): Omit<Ta
     if (plugin === undefined) {
         return { description: `Routes of the core below /api/${name}` };
     }
-    const { title, icon, group, pages } = plugin.about ?? { title: name };
+    const { title, icon, group, pages, locales } = plugin.about ?? { title: name };
     return {
         description: `Routes of the plugin ${name}`,
         'x-summary': title,
         'x-kind': 'nav',
         ...(group === undefined ? {} : { 'x-parent': group }),
         ...(icon === undefined ? {} : { 'x-icon': icon }),
-        ...(pages === undefined ? {} : { 'x-pages': pages })
+        ...(pages === undefined ? {} : { 'x-pages': pages }),
+        ...(locales === undefined ? {} : { 'x-locales': locales })
     };
 }
 

@@ -83,6 +83,11 @@ export async function open(
     return accepted(await send('GET', path, { signal, headers }, null));
 }
 
+/** Opens a stream that a body begins. The caller reads it. @throws ApiFailure as `call` does */
+export function openWith(path: string, body: unknown, signal: AbortSignal): Promise<Response> {
+    return exchange('POST', path, { body, signal });
+}
+
 /** Reads a JSON document that comes without an envelope. @throws ApiFailure */
 export async function readDocument<T>(path: string, signal: AbortSignal): Promise<T> {
     return (await (await open(path, {}, signal)).json()) as T;

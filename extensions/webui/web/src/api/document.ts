@@ -1,7 +1,10 @@
 /** The panel's OpenAPI document: one tag's part for a page, the whole for what points to another tag. */
 import { useQuery } from '@tanstack/preact-query';
 
-import type { Document } from '../schema/document.ts';
+import type { Document, Tag } from '../schema/document.ts';
+import { translated } from '../schema/translated.ts';
+import { language } from '../words/language.ts';
+import { t, type Table } from '../words/t.ts';
 import { readDocument } from './client.ts';
 import type { ApiFailure } from './failure.ts';
 import { queries } from './queries.ts';
@@ -24,7 +27,8 @@ function part(tag: string | null) {
     const path = `/api/openapi.json${tag === null ? '' : `?tag=${encodeURIComponent(tag)}`}`;
     return {
         queryKey: ['document', path],
-        queryFn: ({ signal }: { signal: AbortSignal }) => readDocument<Document>(path, signal),
+        queryFn: async ({ signal }: { signal: AbortSignal }) =>
+            inWords(await readDocument<Document>(path, signal)),
         staleTime: 60_000
     };
 }
@@ -36,4 +40,35 @@ export function useListPath(operationId: string | undefined): string | null {
         ([, methods]) => methods['get']?.operationId === operationId
     );
     return operationId === undefined ? null : (found?.[0] ?? null);
+}
+
+const loaded = new Map<string, Promise<Table>>();
+
+/** The document in the user's language: the panel's own words first, then those that the plugins bring. */
+async function inWords(document: Document): Promise<Document> {
+    const chosen = language();
+    if (chosen === 'en') {
+        return document;
+    }
+    const tables = await Promise.all(document.tags.map((tag) => wordsOf(tag, chosen)));
+    const all = Object.assign({}, ...tables.toReversed()) as Table;
+    return translated(document, (text) => {
+        const own = t(text);
+        return own === text ? (all[text] ?? text) : own;
+    });
+}
+
+/** The words that a plugin brings for a language; none when they cannot be read. */
+function wordsOf({ 'x-locales': locales = {} }: Tag, chosen: string): Promise<Table> {
+    const path = locales[chosen];
+    if (path === undefined) {
+        return Promise.resolve({});
+    }
+    const known =
+        loaded.get(path) ??
+        fetch(path)
+            .then((response) => (response.ok ? (response.json() as Promise<Table>) : {}))
+            .catch(() => ({}));
+    loaded.set(path, known);
+    return known;
 }

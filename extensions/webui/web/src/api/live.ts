@@ -1,4 +1,5 @@
 /** The panel's own events: they make stale what they name, so that pages show the present without asking every second. */
+import { Store } from '../kit/store.ts';
 import { invalidate, queries } from './queries.ts';
 import { follow } from './streams.ts';
 
@@ -13,6 +14,9 @@ const paths: Readonly<Record<string, string>> = {
     plugins: '/api/plugins',
     audit: '/api/audit'
 };
+/** Whether the panel can be reached: false from a cut of its events until they come again. */
+export const isReached = new Store(true);
+
 const hiddenFor = 30_000;
 
 /** Follows `GET /api/events` while the page is seen, and gives the connection back when it was hidden for a while. Returns what ends it. */
@@ -22,7 +26,8 @@ export function followPanel(): () => void {
     const start = (): void => {
         controller ??= new AbortController();
         const { signal } = controller;
-        void follow('/api/events', ({ event }) => void take(event), signal).catch(() => undefined);
+        const tell = ({ event }: { readonly event: string }): void => void take(event);
+        void follow('/api/events', tell, signal, reach).catch(() => undefined);
     };
     const stop = (): void => {
         controller?.abort();
@@ -44,6 +49,16 @@ export function followPanel(): () => void {
         document.removeEventListener('visibilitychange', look);
         stop();
     };
+}
+
+/** After a cut, what is shown may be old: all of it is read again. */
+function reach(isOpen: boolean): void {
+    if (isOpen && !isReached.value) {
+        void queries.invalidateQueries();
+    }
+    if (isOpen !== isReached.value) {
+        isReached.set(isOpen);
+    }
 }
 
 async function take(topic: string): Promise<void> {

@@ -21,6 +21,39 @@ export interface Rows<Row> {
     readonly more: (() => Promise<unknown>) | null;
 }
 
+/** Reads all of a list, past the cache. @throws ApiFailure */
+export async function readAll<Row>(
+    path: string,
+    filters: Readonly<Record<string, unknown>>
+): Promise<readonly Row[]> {
+    const rows: Row[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+        const page: RowsPage<Row> = await readPage<Row>(path, filters, cursor);
+        rows.push(...page.rows);
+        cursor = page.next;
+    }
+    return rows;
+}
+
+async function readPage<Row>(
+    path: string,
+    filters: Readonly<Record<string, unknown>>,
+    cursor: string,
+    signal?: AbortSignal
+): Promise<RowsPage<Row>> {
+    const { data, headers } = await call<readonly Row[]>('GET', path, {
+        query: { ...filters, cursor },
+        signal
+    });
+    const next = /[?&]cursor=([^&>]+)[^>]*>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
+    const total = headers.get('x-total-count');
+    return {
+        rows: data,
+        next: next === undefined ? null : decodeURIComponent(next),
+        total: total === null ? null : Number(total)
+    };
+}
+
 /** Reads a list through the cache. Null for a path: nothing is asked. While new filters are asked for, the rows of the old ones stay. */
 export function useRows<Row>(path: string | null, filters: Readonly<Record<string, unknown>>): Rows<Row> {
     const query = useInfiniteQuery<
@@ -34,19 +67,7 @@ export function useRows<Row>(path: string | null, filters: Readonly<Record<strin
         initialPageParam: '',
         enabled: path !== null,
         placeholderData: (before) => before,
-        async queryFn({ pageParam, signal }) {
-            const { data, headers } = await call<readonly Row[]>('GET', path ?? '', {
-                query: { ...filters, cursor: pageParam },
-                signal
-            });
-            const next = /[?&]cursor=([^&>]+)[^>]*>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
-            const total = headers.get('x-total-count');
-            return {
-                rows: data,
-                next: next === undefined ? null : decodeURIComponent(next),
-                total: total === null ? null : Number(total)
-            };
-        },
+        queryFn: ({ pageParam, signal }) => readPage<Row>(path ?? '', filters, pageParam, signal),
         getNextPageParam: ({ next }) => next ?? undefined
     });
     return {

@@ -1,5 +1,5 @@
 /** Event streams by `fetch`, so that the token stays in a header. They go on where they were cut. */
-import { open } from './client.ts';
+import { open, openWith } from './client.ts';
 import { ApiFailure } from './failure.ts';
 
 /** One event of a stream. */
@@ -13,12 +13,14 @@ const longestPause = 15_000;
 /**
  * Follows a stream until the signal aborts, the panel sends `end` or `error`, or it refuses. A cut connection is made again with the
  * id of the last event, after a pause that grows.
+ * @param reach - is told when the stream is open, and when it is cut
  * @throws ApiFailure when the panel refuses the stream
  */
 export async function follow(
     path: string,
     tell: (event: StreamEvent) => void,
-    signal: AbortSignal
+    signal: AbortSignal,
+    reach: (isOpen: boolean) => void = () => undefined
 ): Promise<void> {
     let lastId: string | null = null;
     for (let pause = 500; !signal.aborted; pause = Math.min(pause * 2, longestPause)) {
@@ -28,6 +30,7 @@ export async function follow(
                 lastId === null ? {} : { 'last-event-id': lastId },
                 signal
             );
+            reach(true);
             for await (const { id, ...event } of eventsOf(response)) {
                 lastId = id ?? lastId;
                 pause = 500;
@@ -41,7 +44,23 @@ export async function follow(
                 throw error;
             }
         }
+        if (signal.aborted) {
+            return;
+        }
+        reach(false);
         await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+}
+
+/** Sends a body, and reads the events that answer it. It is never sent again. @throws ApiFailure when the panel refuses it */
+export async function send(
+    path: string,
+    body: unknown,
+    tell: (event: StreamEvent) => void,
+    signal: AbortSignal
+): Promise<void> {
+    for await (const { event, data } of eventsOf(await openWith(path, body, signal))) {
+        tell({ event, data });
     }
 }
 

@@ -38,6 +38,9 @@ const paths: Readonly<Record<string, string>> = {
     download: 'M12 4v12M7 11l5 5 5-5M4 18v2h16v-2',
     play: 'M7 5l12 7-12 7z',
     pause: 'M8 5v14M16 5v14',
+    file: 'M6 3h8l4 4v14H6zM14 3v4h4',
+    right: 'M9 6l6 6-6 6',
+    down: 'M6 9l6 6 6-6',
     check: 'M5 12.5l4.5 4.5L19 7.5',
     warning: 'M12 4l9 16H3zM12 10v4M12 17h.01'
 };
@@ -57,6 +60,9 @@ const others: Readonly<Record<string, string>> = {
     pulse: 'chart',
     gauge: 'chart',
     backup: 'archive',
+    appstore: 'store',
+    apps: 'store',
+    disk: 'database',
     php: 'code',
     deploy: 'rocket',
     sparkles: 'bot'

@@ -1,4 +1,4 @@
-import { plain, type Schema, type Tone } from '../schema/schema.ts';
+import { plain, type Schema, titleOf, type Tone } from '../schema/schema.ts';
 import { fullTime, quantity, relativeTime } from '../words/format.ts';
 import { t } from '../words/t.ts';
 
@@ -15,6 +15,11 @@ export function Badge({ text, tone }: { readonly text: string; readonly tone?: T
     return <span class={`badge ${tone ?? usual[text.toLowerCase()] ?? 'neutral'}`}>{t(text)}</span>;
 }
 
+/** What is larger than this is shown as JSON. */
+const mostRows = 50;
+const mostColumns = 8;
+const mostFields = 16;
+const mostDepth = 3;
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const stateNames = /(state|status|health|outcome|result)$/i;
 
@@ -53,27 +58,29 @@ export function Value({
     return typeof value === 'object' ? (
         <Compound value={value} schema={inner} />
     ) : (
-        <span>{String(value)}</span>
+        <span class={String(value).includes('\n') ? 'written' : ''}>{String(value)}</span>
     );
 }
 
 function Compound({ value, schema }: { readonly value: object; readonly schema: Schema }) {
     if (Array.isArray(value)) {
-        return value.some((each) => typeof each === 'object') ? (
-            <Json value={value} />
-        ) : (
+        return value.every((each) => typeof each !== 'object' || each === null) ? (
             <Texts values={value} schema={schema} />
+        ) : value.every(isRecord) && value.length <= mostRows ? (
+            <Rows rows={value} schema={plain(schema.items ?? {}).schema} />
+        ) : (
+            <Json value={value} />
         );
     }
     if ((value as { set?: unknown }).set === true) {
         return <span class="dim">{t('is set')}</span>;
     }
     const entries = Object.entries(value);
-    return entries.every(([, each]) => typeof each !== 'object' || each === null) && entries.length <= 12 ? (
+    return entries.length <= mostFields && depthOf(value) <= mostDepth ? (
         <dl class="facts small">
             {entries.map(([key, each]) => (
-                <div key={key}>
-                    <dt>{schema.properties?.[key]?.title ?? key}</dt>
+                <div key={key} class={typeof each === 'object' && each !== null ? 'long' : ''}>
+                    <dt>{titleOf(key, schema.properties?.[key] ?? {})}</dt>
                     <dd>
                         <Value name={key} value={each} schema={schema.properties?.[key] ?? {}} />
                     </dd>
@@ -82,6 +89,52 @@ function Compound({ value, schema }: { readonly value: object; readonly schema: 
         </dl>
     ) : (
         <Json value={value} />
+    );
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+const isRecord = (value: unknown): value is Row =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && depthOf(value) === 1;
+
+/** How many objects lie in each other. */
+function depthOf(value: unknown): number {
+    return typeof value === 'object' && value !== null
+        ? 1 + Math.max(0, ...Object.values(value).map(depthOf))
+        : 0;
+}
+
+/** Objects of plain values as a table: what each of them has is a column. */
+function Rows({ rows, schema }: { readonly rows: readonly Row[]; readonly schema: Schema }) {
+    const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+        .filter((key) => rows.some((row) => row[key] !== null && row[key] !== ''))
+        .slice(0, mostColumns);
+    const schemaOf = (key: string): Schema => schema.properties?.[key] ?? {};
+    return (
+        <div class="rows">
+            <table>
+                <thead>
+                    <tr>
+                        {keys.map((key) => (
+                            <th key={key} scope="col">
+                                {titleOf(key, schemaOf(key))}
+                            </th>
+                        ))}
+                    </tr>
+                </thead>
+                <tbody>
+                    {rows.map((row, index) => (
+                        <tr key={index}>
+                            {keys.map((key) => (
+                                <td key={key} data-title={titleOf(key, schemaOf(key))}>
+                                    <Value name={key} value={row[key]} schema={schemaOf(key)} />
+                                </td>
+                            ))}
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+        </div>
     );
 }
 

@@ -17,6 +17,8 @@ export interface Tag {
     readonly 'x-parent'?: string;
     readonly 'x-icon'?: string;
     readonly 'x-pages'?: readonly BroughtPage[];
+    /** Addresses of the plugin's texts, by language: its English text is the key. */
+    readonly 'x-locales'?: Readonly<Record<string, string>>;
 }
 
 /** A page that a plugin brings; it is shown in a frame. */

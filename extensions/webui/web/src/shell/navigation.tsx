@@ -18,9 +18,11 @@ export function Navigation() {
             <Link class="brand" href="/">
                 <img src="/favicon.svg" alt="" width="24" height="24" /> Portico
             </Link>
-            {groups.map(({ title, places }) => (
-                <Places key={title ?? ''} places={places} {...(title === null ? {} : { title })} />
-            ))}
+            <div class="groups">
+                {groups.map(({ title, places }) => (
+                    <Places key={title ?? ''} places={places} {...(title === null ? {} : { title })} />
+                ))}
+            </div>
             <footer>
                 <Link href="/account">
                     <Icon name="user" />
@@ -48,9 +50,14 @@ function Places({ title, places }: { readonly title?: string; readonly places: r
         <>
             {title === undefined ? null : <h2>{title}</h2>}
             <ul>
-                {places.map(({ href, title: text, icon }) => (
+                {places.map(({ href, also, title: text, icon }) => (
                     <li key={href}>
-                        <Link href={href} aria-current={isHere(href) ? 'page' : undefined}>
+                        <Link
+                            href={href}
+                            aria-current={
+                                isHere(href) || (also !== undefined && isHere(also)) ? 'page' : undefined
+                            }
+                        >
                             <Icon name={icon} />
                             {text}
                         </Link>

@@ -9,6 +9,8 @@ import { t } from '../words/t.ts';
 /** One screen. */
 export interface Place {
     readonly href: string;
+    /** Another address that belongs to the same place. */
+    readonly also?: string;
     readonly title: string;
     readonly icon: string;
     readonly permission?: string;
@@ -18,7 +20,7 @@ const core = (): readonly Place[] => [
     { href: '/', title: t('Overview'), icon: 'overview' },
     { href: '/hosts', title: t('Hosts'), icon: 'globe', permission: 'hosts:read' },
     { href: '/certificates', title: t('Certificates'), icon: 'shield', permission: 'certificates:read' },
-    { href: '/p/dns-providers', title: t('DNS providers'), icon: 'compass', permission: 'dns:read' },
+    { href: '/dns-providers', title: t('DNS providers'), icon: 'compass', permission: 'dns:read' },
     { href: '/engine', title: t('Engine'), icon: 'engine', permission: 'engine:read' }
 ];
 const system = (): readonly Place[] => [
@@ -30,6 +32,14 @@ const system = (): readonly Place[] => [
     { href: '/exchange', title: t('Import and export'), icon: 'transfer', permission: 'export:run' },
     { href: '/settings', title: t('Settings'), icon: 'settings', permission: 'settings:read' }
 ];
+
+/** Plugins whose first screen is made by hand. What is generated for them is linked from there. */
+const handMade: Readonly<Record<string, string>> = {
+    ai: '/assistant',
+    backup: '/backup',
+    deploy: '/deploy',
+    monitoring: '/monitoring'
+};
 
 /** Screens under one heading; null: without one. */
 export interface Group {
@@ -60,7 +70,14 @@ function placesOf(tag: Tag, may: (permission: string) => boolean): readonly Plac
     const pages = pagesAt([tag], 'nav', may);
     const icon = tag['x-icon'] ?? tag.name;
     return pages.length === 0
-        ? [{ href: `/p/${tag.name}`, title: t(tag['x-summary'] ?? inWords(tag.name)), icon }]
+        ? [
+              {
+                  href: handMade[tag.name] ?? `/p/${tag.name}`,
+                  also: `/p/${tag.name}`,
+                  title: t(tag['x-summary'] ?? inWords(tag.name)),
+                  icon
+              }
+          ]
         : pages.map(({ page }) => ({
               href: `/p/${tag.name}/${page.id}`,
               title: t(page.title),

@@ -4,13 +4,14 @@ import { useEffect, useState } from 'preact/hooks';
 import { Link, Route, Switch, useLocation } from 'wouter-preact';
 
 import { onStepUp } from '../api/client.ts';
-import { followPanel } from '../api/live.ts';
+import { followPanel, isReached } from '../api/live.ts';
 import type { Me } from '../api/login.ts';
 import { useRead } from '../api/queries.ts';
 import { Button } from '../kit/button.tsx';
 import { Icon } from '../kit/icon.tsx';
 import { Page, Waiting } from '../kit/page.tsx';
 import { askToStepUp } from '../kit/questions.tsx';
+import { useStore } from '../kit/store.ts';
 import { ForcedPassword } from '../pages/account/password.tsx';
 import { ForcedTotp } from '../pages/account/totp.tsx';
 import { t } from '../words/t.ts';
@@ -29,6 +30,11 @@ const Tasks = lazy(() => import('../pages/tasks/tasks.tsx'));
 const Notifications = lazy(() => import('../pages/notifications/notifications.tsx'));
 const Exchange = lazy(() => import('../pages/exchange/exchange.tsx'));
 const Monitoring = lazy(() => import('../pages/monitoring/monitoring.tsx'));
+const Backup = lazy(() => import('../pages/backup/backup.tsx'));
+const Deploy = lazy(() => import('../pages/deploy/deploy.tsx'));
+const DeployProject = lazy(() => import('../pages/deploy/project.tsx'));
+const Assistant = lazy(() => import('../pages/assistant/assistant.tsx'));
+const DnsProviders = lazy(() => import('../pages/dns/dns-providers.tsx'));
 const Plugins = lazy(() => import('../pages/plugins/plugins.tsx'));
 const Plugin = lazy(() => import('../pages/plugins/plugin.tsx'));
 const Settings = lazy(() => import('../pages/settings/settings.tsx'));
@@ -55,6 +61,66 @@ export function Shell() {
         return <Waiting error={error} />;
     }
     return <Frame />;
+}
+
+/** Says that the panel is away, as while it starts anew. What is shown stays. */
+function Away() {
+    return useStore(isReached) ? null : (
+        <p class="away" role="status">
+            {t('The panel does not answer. The pages go on as soon as it does.')}
+        </p>
+    );
+}
+
+/** The screen that the address names. */
+function Screens() {
+    return (
+        <Suspense fallback={<Waiting error={null} />}>
+            <Switch>
+                <Route path="/" component={Dashboard} />
+                <Route path="/hosts" component={Hosts} />
+                <Route path="/hosts/:id">{({ id }: { id: string }) => <Host key={id} id={id} />}</Route>
+                <Route path="/certificates" component={Certificates} />
+                <Route path="/certificates/:id">
+                    {({ id }: { id: string }) => <Certificate key={id} id={id} />}
+                </Route>
+                <Route path="/engine" component={Engine} />
+                <Route path="/users" component={Users} />
+                <Route path="/audit" component={Audit} />
+                <Route path="/tasks" component={Tasks} />
+                <Route path="/notifications" component={Notifications} />
+                <Route path="/exchange" component={Exchange} />
+                <Route path="/monitoring" component={Monitoring} />
+                <Route path="/backup" component={Backup} />
+                <Route path="/deploy" component={Deploy} />
+                <Route path="/deploy/:id">
+                    {({ id }: { id: string }) => <DeployProject key={id} id={id} />}
+                </Route>
+                <Route path="/assistant" component={Assistant} />
+                <Route path="/dns-providers" component={DnsProviders} />
+                <Route path="/plugins" component={Plugins} />
+                <Route path="/plugins/:name">
+                    {({ name }: { name: string }) => <Plugin key={name} name={name} />}
+                </Route>
+                <Route path="/settings" component={Settings} />
+                <Route path="/account" component={Account} />
+                <Route path="/oauth/authorize" component={Authorize} />
+                <Route path="/p/:plugin/:id">
+                    {({ plugin, id }: { plugin: string; id: string }) => (
+                        <BroughtPage key={`${plugin} ${id}`} plugin={plugin} id={id} />
+                    )}
+                </Route>
+                <Route path="/p/:tag">
+                    {({ tag }: { tag: string }) => <Generated key={tag} tag={tag} />}
+                </Route>
+                <Route>
+                    <Page title={t('There is no such page')}>
+                        <p>{t('The address may be old. The menu has everything.')}</p>
+                    </Page>
+                </Route>
+            </Switch>
+        </Suspense>
+    );
 }
 
 function Frame() {
@@ -86,44 +152,8 @@ function Frame() {
                 </Button>
             </header>
             <Navigation />
-            <Suspense fallback={<Waiting error={null} />}>
-                <Switch>
-                    <Route path="/" component={Dashboard} />
-                    <Route path="/hosts" component={Hosts} />
-                    <Route path="/hosts/:id">{({ id }: { id: string }) => <Host key={id} id={id} />}</Route>
-                    <Route path="/certificates" component={Certificates} />
-                    <Route path="/certificates/:id">
-                        {({ id }: { id: string }) => <Certificate key={id} id={id} />}
-                    </Route>
-                    <Route path="/engine" component={Engine} />
-                    <Route path="/users" component={Users} />
-                    <Route path="/audit" component={Audit} />
-                    <Route path="/tasks" component={Tasks} />
-                    <Route path="/notifications" component={Notifications} />
-                    <Route path="/exchange" component={Exchange} />
-                    <Route path="/monitoring" component={Monitoring} />
-                    <Route path="/plugins" component={Plugins} />
-                    <Route path="/plugins/:name">
-                        {({ name }: { name: string }) => <Plugin key={name} name={name} />}
-                    </Route>
-                    <Route path="/settings" component={Settings} />
-                    <Route path="/account" component={Account} />
-                    <Route path="/oauth/authorize" component={Authorize} />
-                    <Route path="/p/:plugin/:id">
-                        {({ plugin, id }: { plugin: string; id: string }) => (
-                            <BroughtPage key={`${plugin} ${id}`} plugin={plugin} id={id} />
-                        )}
-                    </Route>
-                    <Route path="/p/:tag">
-                        {({ tag }: { tag: string }) => <Generated key={tag} tag={tag} />}
-                    </Route>
-                    <Route>
-                        <Page title={t('There is no such page')}>
-                            <p>{t('The address may be old. The menu has everything.')}</p>
-                        </Page>
-                    </Route>
-                </Switch>
-            </Suspense>
+            <Away />
+            <Screens />
             <TaskDrawer />
             {isPalette ? (
                 <Suspense fallback={null}>

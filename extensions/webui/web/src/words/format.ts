@@ -55,7 +55,20 @@ function bytes(value: number): string {
     return `${new Intl.NumberFormat(language(), { maximumFractionDigits: digits }).format(value / 1024 ** power)} ${byteUnits[power] ?? 'B'}`;
 }
 
+/** Where a time is told in the next larger unit. */
+const larger: readonly (readonly [unit: string, next: string, times: number])[] = [
+    ['millisecond', 'second', 1000],
+    ['second', 'minute', 60],
+    ['minute', 'hour', 60],
+    ['hour', 'day', 24]
+];
+const mostOfUnit = 2;
+
 function duration(value: number, unit: string): string | null {
+    const [, next, times = 1] = larger.find(([each]) => each === unit) ?? [];
+    if (next !== undefined && Math.abs(value) >= mostOfUnit * times) {
+        return duration(Math.round((value / times) * 10) / 10, next);
+    }
     const known = ['millisecond', 'second', 'minute', 'hour', 'day', 'week', 'month', 'year'];
     return known.includes(unit)
         ? new Intl.NumberFormat(language(), {

@@ -47,7 +47,15 @@ export default function Hosts() {
                     {isPending ? '' : t('{count} hosts', { count: total })}
                 </span>
             </div>
-            {chosen.size === 0 ? null : <BatchBar ids={[...chosen]} onDone={() => setChosen(new Set())} />}
+            {chosen.size === 0 ? null : (
+                <BatchBar
+                    ids={[...chosen]}
+                    total={total}
+                    filters={filters}
+                    onChoose={(ids) => setChosen(new Set(ids))}
+                    onDone={() => setChosen(new Set())}
+                />
+            )}
             {isPending || (error !== null && rows.length === 0) ? (
                 <Waiting error={error} />
             ) : total === 0 ? (

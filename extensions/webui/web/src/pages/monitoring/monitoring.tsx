@@ -9,6 +9,7 @@ import { Chart } from '../../kit/chart.tsx';
 import { useQueryValue } from '../../kit/filter.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
+import { Requests } from './requests.tsx';
 
 interface Metric {
     readonly name: string;
@@ -62,6 +63,7 @@ export default function Monitoring() {
                 <Waiting error={error} />
             ) : (
                 <div class="columns wide">
+                    <Requests ms={chosen.ms} />
                     {chartsOf(catalogue).map(({ title, metrics }) => (
                         <Metrics key={title} title={title} ms={chosen.ms} metrics={metrics} />
                     ))}

@@ -117,7 +117,7 @@ export function CapabilityList({ capabilities }: { readonly capabilities: Capabi
     return (
         <dl class="facts">
             {entries.map(([key, value]) => {
-                const text = Array.isArray(value) ? value.join(', ') : String(value);
+                const text = textOf(value);
                 const isAny = Array.isArray(value) && value.includes('*');
                 const wide = isWide(key, value);
                 return (
@@ -129,4 +129,16 @@ export function CapabilityList({ capabilities }: { readonly capabilities: Capabi
             })}
         </dl>
     );
+}
+
+/** What is granted of a capability: names, or names by the kind of work. */
+function textOf(value: unknown): string {
+    if (Array.isArray(value)) {
+        return value.map(String).join(', ');
+    }
+    return typeof value === 'object' && value !== null
+        ? Object.entries(value)
+              .map(([key, each]) => `${t(key)}: ${textOf(each)}`)
+              .join(' · ')
+        : String(value);
 }

@@ -1,0 +1,204 @@
+/** Screens of plugins that are made by hand: the tree of a snapshot and its restore, the assistant with its approvals; and the form of a DNS provider. */
+import {
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    readFileSync,
+    rmSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { noBrowser } from '../../support/browser.ts';
+import { ModelServer } from '../../support/servers/model.ts';
+import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
+import { extensions, finish, isSound, limitMs, type Rig, startRig, visit } from './rig.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+const noRestic = existsSync('/usr/bin/restic') ? undefined : 'restic is not installed';
+
+describe('the screens of plugins that are made by hand', { timeout: 2 * limitMs }, () => {
+    const itWithBrowser = itUnless(noBrowser, it);
+    let root: string;
+    let rig: Rig;
+    let model: ModelServer;
+
+    before({ timeout: limitMs }, async () => {
+        root = mkdtempSync(join(tmpdir(), 'portico-hand-'));
+        mkdirSync(join(root, 'plugins'));
+        ['webui', 'ai', 'backup'].forEach((name) =>
+            symlinkSync(join(extensions, name), join(root, 'plugins', name))
+        );
+        model = await new ModelServer().open();
+        rig = await startRig(['webui', 'ai', 'backup'], {
+            environment: { PORTICO_PLUGIN_DIRS: join(root, 'plugins') }
+        });
+    });
+    after(async () => {
+        await rig.close();
+        await model.close();
+        rmSync(root, { recursive: true, force: true });
+    });
+
+    itUnless(noBrowser ?? noRestic, it)(
+        'brings a file back that was chosen in the tree of a snapshot',
+        async () => {
+            const { client } = rig.panel;
+            const source = join(root, 'source');
+            mkdirSync(join(source, 'etc/web'), { recursive: true });
+            writeFileSync(join(source, 'etc/web/site.conf'), 'listen 80');
+            writeFileSync(join(source, 'other.txt'), 'other');
+            const base = '/api/plugins/backup';
+            const { data: making } = await client.post(`${base}/repositories`, {
+                name: 'Disk',
+                type: 'local',
+                path: join(root, 'repository'),
+                password: 'correct horse battery'
+            });
+            const task = await until(async () => {
+                const { data } = await client.get(`/api/tasks/${making.id}`);
+                return data.state === 'succeeded' ? data : null;
+            }, 'the repository');
+            const { data: plan } = await client.post(`${base}/plans`, {
+                name: 'Nightly',
+                repositoryId: task.result.repositoryId,
+                sources: [{ type: 'folder', path: source }]
+            });
+            const { data: run } = await client.post(`${base}/plans/${plan.id}/run`, {});
+            await until(
+                async () => (await client.get(`${base}/runs/${run.id}`)).data.state === 'succeeded',
+                'the run',
+                limitMs
+            );
+
+            const watched = await rig.open();
+            const { page } = watched;
+            await visit(page, '/backup');
+            await isSound(page, 'the snapshots');
+            await page.getByRole('region', { name: 'Snapshots' }).getByRole('link').first().click();
+            await page.getByRole('button', { name: `Open ${source}` }).click();
+            await page.getByRole('button', { name: 'Open etc', exact: true }).click();
+            await page.getByRole('button', { name: 'Open web', exact: true }).click();
+            await page.getByRole('checkbox', { name: 'Choose site.conf' }).check();
+            await page.getByRole('checkbox', { name: 'Choose web' }).check();
+            expect(await page.getByRole('checkbox', { name: 'Choose site.conf' }).isDisabled()).to.be.true();
+            await isSound(page, 'the tree');
+            await page.getByRole('button', { name: 'Restore 1 …' }).click();
+            const dialog = page.getByRole('dialog', { name: 'Restore' });
+            const target = join(root, 'back');
+            await dialog.getByLabel('Folder', { exact: true }).fill(target);
+            await dialog.getByRole('button', { name: 'Restore', exact: true }).click();
+            const restored = join(target, source, 'etc/web/site.conf');
+            await until(() => existsSync(restored), 'the file to be back', limitMs);
+            expect(readFileSync(restored, 'utf8')).to.equal('listen 80');
+            expect(existsSync(join(target, source, 'other.txt'))).to.be.false();
+            await page.getByLabel('Find by name, as *.conf').fill('*.conf');
+            await page.keyboard.press('Enter');
+            await page.getByText('etc/web/site.conf').waitFor();
+            await finish(watched);
+        }
+    );
+
+    itWithBrowser(
+        'answers as it thinks, and changes a host only after an approval of that very call',
+        async () => {
+            const { client } = rig.panel;
+            const granted = await client.put('/api/plugins/ai', {
+                grants: {
+                    network: ['*', '127.0.0.1'],
+                    api: { read: ['*'], write: ['*'] },
+                    taps: ['audit.recorded']
+                }
+            });
+            expect(granted.code, granted.text).to.equal(0);
+            const { data: host } = await client.post('/api/hosts', {
+                domain: 'shop.example',
+                upstream: '127.0.0.1:3000'
+            });
+            await until(
+                async () =>
+                    (
+                        await client.post('/api/plugins/ai/providers', {
+                            name: 'Local',
+                            baseUrl: `http://127.0.0.1:${model.port}/v1`,
+                            model: 'model-large'
+                        })
+                    ).status === 201,
+                'the provider'
+            );
+            model.say(
+                {
+                    text: 'I would say who owns it:\n```sh\ncurl -I http://shop.example\n```',
+                    calls: [
+                        {
+                            name: 'hosts__update',
+                            input: { params: { id: String(host.id) }, payload: { notes: 'Of the shop' } }
+                        }
+                    ]
+                },
+                { text: 'Now the host says it.' }
+            );
+            const watched = await rig.open();
+            const { page } = watched;
+            await visit(page, '/assistant');
+            await isSound(page, 'the assistant');
+            await page.getByLabel('Your question').fill('Change the notes of the host shop.example');
+            await page.keyboard.press('Enter');
+            const approval = page.getByRole('region', { name: 'Approval of hosts.update' });
+            await approval.locator('ins', { hasText: 'Of the shop' }).waitFor();
+            await page.locator('.message pre', { hasText: 'curl -I' }).waitFor();
+            await isSound(page, 'an approval');
+            expect((await client.get(`/api/hosts/${host.id}`)).data.notes).to.equal('');
+            await approval.getByRole('button', { name: 'Approve' }).click();
+            await page.getByText('Now the host says it.').waitFor();
+            expect((await client.get(`/api/hosts/${host.id}`)).data.notes).to.equal('Of the shop');
+            expect(await approval.count()).to.equal(0);
+            await page.reload();
+            await page.getByText('Now the host says it.').waitFor();
+            await finish(watched);
+        }
+    );
+
+    itWithBrowser(
+        'makes a DNS provider by the fields of its type, and keeps its key through a change',
+        async () => {
+            const { client } = rig.panel;
+            const watched = await rig.open();
+            const { page } = watched;
+            await visit(page, '/dns-providers');
+            await page.getByRole('button', { name: 'New provider' }).first().click();
+            const dialog = page.getByRole('dialog', { name: 'New provider' });
+            await dialog.getByLabel('Type').selectOption('rfc2136');
+            await dialog.getByLabel('Name in this panel').fill('Own zone');
+            await dialog.getByLabel('Name server').fill('127.0.0.1:53');
+            await dialog.getByLabel('Key name').fill('portico.');
+            await dialog.getByLabel('Key', { exact: true }).fill('c2VjcmV0LW9mLXRzaWctd2l0aC1sZW5ndGg=');
+            await isSound(page, 'the form of a provider');
+            await dialog.getByRole('button', { name: 'Save' }).click();
+            await page.getByRole('cell', { name: 'Own zone' }).waitFor();
+            await page.getByRole('button', { name: 'Change' }).click();
+            const change = page.getByRole('dialog', { name: 'Change Own zone' });
+            expect(await change.getByLabel(/^Key( optional)?$/).inputValue()).to.equal('');
+            await change.getByLabel('Name in this panel').fill('The zone');
+            await change.getByRole('button', { name: 'Save' }).click();
+            await page.getByRole('cell', { name: 'The zone' }).waitFor();
+            const { data } = await client.get('/api/dns-providers');
+            expect(data[0].credentials).to.equal({ nameserver: true, keyName: true, keySecret: true });
+            await page.getByRole('button', { name: 'Test' }).click();
+            const test = page.getByRole('dialog', { name: 'Test The zone' });
+            await test.getByLabel('Name to try').fill('example.com');
+            await test.getByRole('button', { name: 'Test' }).click();
+            await test.getByText('_acme-challenge.example.com').waitFor();
+            await test.locator('.badge.bad').first().waitFor();
+            await finish(watched);
+        }
+    );
+});
