@@ -94,6 +94,18 @@ export async function bench(report: Report): Promise<void> {
                 least: [1.2, 1.6],
                 of: say('tagged', 'bare')
             });
+            const whole = await compare(
+                { all: ours('/api/hosts') },
+                { rounds: 3, seconds: 1, connections: 8 }
+            );
+            report.add({
+                target: '2',
+                what: `the list of all ${hosts} hosts, processor time`,
+                value: whole.all.cpu / 1000,
+                unit: 'ms',
+                most: [6, 3],
+                of: `${number(whole.all.rate)} /s`
+            });
             await changing(report, panel.port, panel.pid, client.token ?? '');
         } finally {
             await bare.close();

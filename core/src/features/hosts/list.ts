@@ -42,9 +42,9 @@ type SortField = keyof typeof columns;
 
 /** Enough for every combination of filters, orders, and first or further page. */
 const mostStatements = 1024;
-/** How many pages are cached until anything changes, and the longest text that is cached. */
+/** How many pages are cached until anything changes, and how many characters they have together: the whole list of some thousand hosts fits in. */
 const mostPages = 64;
-const longestKept = 262_144;
+const mostCharacters = 4 * 1024 * 1024;
 
 /** Reads pages of the list and caches them. The state of a row is what the engine says at that time. */
 export class HostList {
@@ -53,7 +53,7 @@ export class HostList {
     readonly #engine: Pick<Engine, 'draft' | 'pending' | 'process' | 'stateOf'>;
     readonly #boot = randomBytes(6).toString('base64url');
     readonly #statements = new Map<string, Row>();
-    #cache: { readonly tag: string; readonly pages: Map<string, Content> } = { tag: '', pages: new Map() };
+    #cache = new PageCache('');
     readonly #counts = new Map<string, Statement<readonly Parameter[], { total: number }>>();
     #counted = { changes: -1, total: 0 };
 
@@ -71,17 +71,12 @@ export class HostList {
         const tag = `${this.#boot}.${this.#store.changes}.${this.#stateTag()}`;
         const after = query.cursor === undefined ? null : readCursor(query.cursor, query.sort ?? 'id');
         const key = JSON.stringify(query);
-        if (this.#cache.tag !== tag || this.#cache.pages.size >= mostPages) {
-            this.#cache = { tag, pages: new Map() };
+        if (this.#cache.tag !== tag) {
+            this.#cache = new PageCache(tag);
         }
-        const { pages } = this.#cache;
-        const content = (): Content => {
-            const ready = pages.get(key) ?? this.#read(query, after);
-            if (ready.json.length <= longestKept) {
-                pages.set(key, ready);
-            }
-            return ready;
-        };
+        const cache = this.#cache;
+        let ready: Content | undefined;
+        const content = (): Content => (ready ??= cache.get(key, () => this.#read(query, after)));
         return {
             tag,
             get total() {
@@ -167,6 +162,34 @@ export class HostList {
                     : writeCursor(query.sort ?? 'id', last),
             json: `[${texts.join(',')}]`
         };
+    }
+}
+
+/** The pages that were read since something changed. */
+class PageCache {
+    readonly tag: string;
+    readonly #pages = new Map<string, Content>();
+    #characters = 0;
+
+    constructor(tag: string) {
+        this.tag = tag;
+    }
+
+    get(key: string, read: () => Content): Content {
+        const known = this.#pages.get(key);
+        if (known !== undefined) {
+            return known;
+        }
+        const page = read();
+        if (this.#pages.size >= mostPages || this.#characters + page.json.length > mostCharacters) {
+            this.#pages.clear();
+            this.#characters = 0;
+        }
+        if (page.json.length <= mostCharacters) {
+            this.#pages.set(key, page);
+            this.#characters += page.json.length;
+        }
+        return page;
     }
 }
 

@@ -74,6 +74,10 @@ export function validate(
     const given = place === 'payload' ? (value ?? {}) : value;
     refuseNul(given, place);
     const vast = isVast(given);
+    const begun = vast ? whole.validate(beginningOf(given)).error : undefined;
+    if (begun !== undefined && hasUnknownKey(begun)) {
+        throw errors.invalid(faultsOf(begun));
+    }
     const { error, value: valid }: { error?: Joi.ValidationError | undefined; value: unknown } = (
         vast ? early : whole
     ).validate(given);
@@ -86,7 +90,7 @@ export function validate(
     if (place === 'params') {
         throw errors.notFound();
     }
-    throw errors.invalid(faultsOf(vast ? (whole.validate(beginningOf(given)).error ?? error) : error));
+    throw errors.invalid(faultsOf(begun ?? error));
 }
 
 /** Whether each number in a path has its one spelling: `01`, `+1` and `1e0` are no ids, or one thing would have many addresses. */
@@ -139,18 +143,20 @@ function refuseNul(value: unknown, place: Place): void {
 }
 
 /** The path of the first text with a NUL in plain data, without NULs of its own; null when there is none. */
-export function nulPath(value: unknown, path = ''): string | null {
+export function nulPath(value: unknown): string | null {
     if (typeof value === 'string') {
-        return value.includes('\0') ? path : null;
+        return value.includes('\0') ? '' : null;
     }
     if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) {
         return null;
     }
-    for (const [key, item] of Object.entries(value)) {
-        const own = path === '' ? key : `${path}.${key}`;
-        const found = key.includes('\0') ? own.replaceAll('\0', '\\0') : nulPath(item, own);
-        if (found !== null) {
-            return found;
+    for (const key in value) {
+        if (key.includes('\0')) {
+            return key.replaceAll('\0', '\\0');
+        }
+        const inner = nulPath((value as Readonly<Record<string, unknown>>)[key]);
+        if (inner !== null) {
+            return inner === '' ? key : `${key}.${inner}`;
         }
     }
     return null;
@@ -173,12 +179,19 @@ function isVast(body: unknown): boolean {
     return false;
 }
 
+/** Whether the body itself has a key that its schema does not know: that is a fault whatever else is in the body, so the rest need not be checked. */
+function hasUnknownKey({ details }: Joi.ValidationError): boolean {
+    return details.some(({ type, path }) => type === 'object.unknown' && path.length === 1);
+}
+
 function beginningOf(value: unknown, budget = { left: mostValues }): unknown {
     if (typeof value !== 'object' || value === null) {
         return value;
     }
-    const entries = Object.entries(value).slice(0, Math.min(mostFaults, Math.max(0, budget.left)));
-    budget.left -= entries.length;
-    const inner = entries.map(([key, item]) => [key, beginningOf(item, budget)] as const);
+    const keys = Object.keys(value).slice(0, Math.min(mostFaults, Math.max(0, budget.left)));
+    budget.left -= keys.length;
+    const inner = keys.map(
+        (key) => [key, beginningOf((value as Readonly<Record<string, unknown>>)[key], budget)] as const
+    );
     return Array.isArray(value) ? inner.map(([, item]) => item) : Object.fromEntries(inner);
 }

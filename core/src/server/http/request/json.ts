@@ -51,7 +51,7 @@ function checkStructure(text: string, mostValues: number): void {
         if (char === '"') {
             const end = stringEnd(text, at);
             if (expectKey) {
-                addKey(keys.at(-1) ?? null, JSON.parse(text.slice(at, end + 1)) as string);
+                addKey(keys.at(-1) ?? null, textOf(text, at, end));
                 expectKey = false;
             }
             at = end;
@@ -79,6 +79,12 @@ function stringEnd(text: string, start: number): number {
         at += text[at] === '\\' ? 2 : 1;
     }
     return at;
+}
+
+/** The text between two quotes. */
+function textOf(json: string, start: number, end: number): string {
+    const inside = json.slice(start + 1, end);
+    return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
 }
 
 function addKey(keys: Set<string> | null, key: string): void {
