@@ -79,6 +79,14 @@ export const SYSTEM_PACKAGES = [
     },
     { command: 'restic', package: 'restic', for: 'test', what: 'the engine of the extension backup' },
     { command: 'rclone', package: 'rclone', for: 'test', what: 'remotes of backups, and servers for them' },
+    {
+        command: 'bsdtar',
+        package: 'libarchive-tools',
+        for: 'test',
+        what: 'archives that Node cannot read; the file manager works without it and says what is missing'
+    },
+    { command: 'xz', package: 'xz-utils', for: 'test', what: 'archives packed by xz' },
+    { command: 'bzip2', package: 'bzip2', for: 'test', what: 'archives packed by bzip2' },
     { command: 'ssh', package: 'openssh-client', for: 'test', what: 'backups over SFTP' },
     {
         command: 'sshd',

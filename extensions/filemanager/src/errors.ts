@@ -34,7 +34,10 @@ export const pluginErrors = defineErrors({
     TUS_VERSION: { code: 41250, message: 'This is tus 1.0.0' },
     UPLOAD_TOO_LARGE: { code: 41350, message: 'More than {limit} bytes' },
     CHUNK_TYPE: { code: 41550, message: 'A chunk is application/offset+octet-stream' },
-    ARCHIVE_UNKNOWN: { code: 42250, message: '{path} is not a .tar, .tar.gz, .tgz or .zip' },
+    ARCHIVE_UNKNOWN: {
+        code: 42250,
+        message: 'The end of {path} names no archive that can be read or made here'
+    },
     ARCHIVE_REFUSED: { code: 42251, message: 'The archive was refused, and nothing of it kept: {why}' },
     ARCHIVE_TOO_LARGE: {
         code: 42252,

@@ -1,14 +1,16 @@
 /** The health checks of the plugin. */
 import { errors, type Health, isFailure } from '@portico/sdk';
 
+import { type Converter, installCommand } from './archives/converter.ts';
 import type { Roots } from './roots/roots.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 import type { Terminals } from './terminals.ts';
 
-/** Registers the checks `roots` and `terminal`. */
-export function registerHealthChecks(ctx: Ctx, { roots, terminals }: Services): void {
+/** Registers the checks `roots`, `archives` and `terminal`. */
+export function registerHealthChecks(ctx: Ctx, { converter, roots, terminals }: Services): void {
     ctx.health('roots', () => checkRoots(roots));
+    ctx.health('archives', () => checkConverter(converter));
     ctx.health('terminal', () => checkTerminals(ctx, terminals));
 }
 
@@ -34,6 +36,20 @@ async function checkRoots(roots: Roots): Promise<Health> {
               state: 'degraded',
               evidence: `These roots cannot be opened: ${missing.join(', ')}`,
               remedy: { text: 'Make the folders, grant them to the plugin, or remove the roots' }
+          };
+}
+
+async function checkConverter(converter: Converter): Promise<Health> {
+    const missing = await converter.missing();
+    return missing.length === 0
+        ? { state: 'ok', evidence: 'All formats of archives can be read and made' }
+        : {
+              state: 'degraded',
+              evidence: `Without ${missing.join(', ')}, only tar, tar.gz, tar.zst and zip can be made, and tar, tar.gz and zip be read`,
+              remedy: {
+                  text: 'Install what is missing; files work without it',
+                  command: installCommand
+              }
           };
 }
 

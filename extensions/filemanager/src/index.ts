@@ -9,6 +9,7 @@ import { registerBatchRoutes } from './routes/batch.ts';
 import { registerBrowseRoutes } from './routes/browse.ts';
 import { registerChecksumRoutes } from './routes/checksums.ts';
 import { registerContentRoutes } from './routes/content.ts';
+import { registerContentSearchRoutes } from './routes/content-search.ts';
 import { registerFolderRoutes } from './routes/folders.ts';
 import { registerLinkRoutes } from './routes/links.ts';
 import { registerMovingRoutes } from './routes/moving.ts';
@@ -31,6 +32,7 @@ export default definePlugin({
         ctx.assets({ folder: 'assets' });
         registerBrowseRoutes(ctx, services);
         registerContentRoutes(ctx, services);
+        registerContentSearchRoutes(ctx, services);
         registerFolderRoutes(ctx, services);
         registerMovingRoutes(ctx, services);
         registerBatchRoutes(ctx, services);

@@ -1,6 +1,7 @@
 /** The services of one generation of the plugin. */
 import { KeyedMutex } from '@portico/sdk';
 
+import { Converter } from './archives/converter.ts';
 import { Batch } from './batch/batch.ts';
 import { Accounts } from './files/accounts.ts';
 import { Entries } from './files/entries.ts';
@@ -29,6 +30,7 @@ export interface Services {
     readonly trash: Trash;
     readonly removal: Removal;
     readonly batch: Batch;
+    readonly converter: Converter;
     readonly accounts: Accounts;
     readonly uploads: Uploads;
     readonly protocol: TusProtocol;
@@ -57,6 +59,7 @@ export function createServices(ctx: Ctx): Services {
         accounts,
         removal,
         mover,
+        converter: new Converter(ctx),
         batch: new Batch(ctx, { roots, scratch, mover, trash, removal }),
         entries: new Entries(accounts),
         writer: new FileWriter(parts),

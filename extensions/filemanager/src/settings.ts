@@ -89,6 +89,15 @@ export const settings = joi.object({
         .description('How many times its own size an archive may unpack to; the first 16 MiB are free')
         .label('Most an archive may grow')
         .meta({ ui: { group: 'Archives', advanced: true } }),
+    searchSeconds: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(30)
+        .default(5)
+        .description('Seconds after which a search in content ends with what it found')
+        .label('A search in content takes at most')
+        .unit('second'),
     uploadBytes: joi
         .number()
         .integer()

@@ -1,15 +1,16 @@
 /** Unpacks an archive to a temporary folder, checks all of it, and only then gives it the name of the target. */
-import type { Files } from '@portico/sdk';
+import { errors, type Files } from '@portico/sdk';
 
 import { writeFrom } from '../files/bytes.ts';
 import { openFile } from '../files/content.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { changeFileOwner, changeFolderOwner, type Owner, ownerOf } from '../files/owner.ts';
 import { metered } from '../files/writer.ts';
-import { join, parentOf } from '../roots/path.ts';
+import { isWithin, join, parentOf } from '../roots/path.ts';
 import type { Quotas } from '../roots/quotas.ts';
 import type { Root } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
+import type { Converter } from './converter.ts';
 import { formatOf, type Limits } from './format.ts';
 import { EntryNames } from './names.ts';
 import { placeTree } from './placing.ts';
@@ -27,6 +28,8 @@ export interface Extracted {
 export interface ExtractOptions {
     readonly limits: Limits;
     readonly signal: AbortSignal;
+    /** Names in the archive; of a folder with everything below it. Empty: all. */
+    readonly only: readonly string[];
     progress(fraction: number): void;
 }
 
@@ -34,15 +37,16 @@ export interface ExtractOptions {
 export interface ExtractParts {
     readonly scratch: Scratch;
     readonly quotas: Quotas;
+    readonly converter: Converter;
 }
 
 /** Unpacks a whole archive or nothing of it. @throws QUOTA_EXCEEDED 50750, ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252, CONFLICT 40900 when a name of the archive exists already */
 export async function extract(
-    { scratch, quotas }: ExtractParts,
+    { scratch, quotas, converter }: ExtractParts,
     root: Root,
     path: string,
     to: string,
-    { limits, signal, progress }: ExtractOptions
+    { limits, signal, only, progress }: ExtractOptions
 ): Promise<Extracted> {
     const { files } = root;
     const format = formatOf(path);
@@ -52,7 +56,9 @@ export async function extract(
     const { handle, entry } = await openFile(files, path);
     closing.defer(() => handle.close());
     using reserved = await quotas.reserve(root, 0);
+    // All names are checked, also those that are not wanted.
     const names = new EntryNames(limits.entries);
+    const placed = new EntryNames(limits.entries);
     let [entries, bytes] = [0, 0];
     await scratch.beside(root, to === '' ? 'unpacked' : to, async (staging) => {
         await filesystem(() => files.createFolder(staging, { mode: 0o700 }));
@@ -62,27 +68,27 @@ export async function extract(
             signal,
             read: (done: number) => progress(entry.size === 0 ? 0 : done / entry.size)
         };
-        for await (const one of entriesOf(format, source, limits)) {
+        for await (const one of entriesOf(converter, format, source, limits)) {
             signal.throwIfAborted();
-            const name = names.accept(one.name, one.kind);
-            if (name === null) {
+            const kind = one.kind === 'folder' ? 'folder' : 'file';
+            const name = names.accept(one.name, kind);
+            if (name === null || !isWanted(name, only)) {
                 continue;
             }
+            placed.accept(name, kind);
             entries += 1;
-            if (one.kind === 'folder') {
+            if (kind === 'folder') {
                 await makeFolder(files, join(staging, name));
             } else {
                 await makeFolder(files, join(staging, parentOf(name)));
-                bytes += await unpackFile(
-                    files,
-                    join(staging, name),
-                    metered(one.body, 0, reserved),
-                    one.mode,
-                    owner
-                );
+                const body = metered(one.body, 0, reserved);
+                bytes += await unpackFile(files, join(staging, name), body, one.mode, owner);
             }
         }
-        for (const folder of names.folders().reverse()) {
+        if (entries === 0 && only.length > 0) {
+            throw errors.notFound('The archive has none of these entries');
+        }
+        for (const folder of placed.folders().reverse()) {
             await finishFolder(files, join(staging, folder), owner);
         }
         signal.throwIfAborted();
@@ -90,6 +96,10 @@ export async function extract(
         reserved.keep();
     });
     return { root: root.name, path: to, entries, bytes };
+}
+
+function isWanted(name: string, only: readonly string[]): boolean {
+    return only.length === 0 || only.some((each) => isWithin(name, each));
 }
 
 async function makeFolder(files: Files, path: string): Promise<void> {

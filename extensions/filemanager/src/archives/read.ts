@@ -9,6 +9,7 @@ import yauzl from 'yauzl';
 
 import { pluginErrors } from '../errors.ts';
 import { bytesOf } from '../files/bytes.ts';
+import { type Converter, told } from './converter.ts';
 import type { Format, Limits } from './format.ts';
 import type { EntryKind } from './names.ts';
 
@@ -18,9 +19,13 @@ const freeBytes = 16 * 2 ** 20;
 /** One entry. Its `body` must be read before the next entry is asked for. */
 export interface ArchiveEntry {
     readonly name: string;
-    readonly kind: EntryKind;
+    /** `other` only where the caller asked for it. */
+    readonly kind: EntryKind | 'other';
     /** Permission bits; null when the archive has none. */
     readonly mode: number | null;
+    /** Bytes that it announces. */
+    readonly size: number;
+    readonly modifiedAt: Date | null;
     readonly body: AsyncIterable<Uint8Array>;
 }
 
@@ -32,17 +37,28 @@ export interface Source {
     readonly signal: AbortSignal;
     /** Is called with how many bytes of the archive were read so far. */
     read(bytes: number): void;
+    /** Yields links and special files, too, for a list; default: they refuse the archive. */
+    readonly withOthers?: boolean;
 }
 
 /** Yields the entries of an archive. @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252 */
 export async function* entriesOf(
+    converter: Converter,
     format: Format,
     source: Source,
     limits: Limits
 ): AsyncGenerator<ArchiveEntry> {
     const meter = new Meter(source.size, limits);
     try {
-        yield* format === 'zip' ? zipEntries(source, meter) : tarEntries(source, format === 'tar.gz', meter);
+        if (format === 'zip') {
+            yield* zipEntries(source, meter);
+        } else if (format === 'tar' || format === 'tar.gz') {
+            const input = told(bytesOf(source.handle, 0, source.size), source.read);
+            yield* tarEntries(source, input, format === 'tar.gz', meter);
+        } else {
+            const input = converter.toPax(source, format === '7z' || format === 'rar');
+            yield* tarEntries(source, input, false, meter);
+        }
     } catch (error) {
         throw refusal(error);
     }
@@ -71,7 +87,8 @@ class Meter {
 }
 
 async function* tarEntries(
-    { handle, size, signal, read }: Source,
+    { signal, withOthers = false }: Source,
+    bytes: AsyncIterable<Uint8Array>,
     packed: boolean,
     meter: Meter
 ): AsyncGenerator<ArchiveEntry> {
@@ -87,27 +104,28 @@ async function* tarEntries(
             }
         }
     });
-    const input = Readable.from(told(bytesOf(handle, 0, size), read));
+    const input = Readable.from(bytes);
     const stages = packed ? [input, createGunzip(), counted, extract] : [input, counted, extract];
     const ended = pipeline(stages as [Readable, Transform], { signal });
     ended.catch(() => undefined);
     try {
         for await (const entry of extract) {
-            const { name, type, mode = null } = entry.header;
+            const { name, type, mode = null, size = 0, mtime = null } = entry.header;
             const kind =
                 type === 'directory'
                     ? 'folder'
                     : type === 'file' || type === 'contiguous-file'
                       ? 'file'
-                      : null;
-            if (kind === null) {
+                      : 'other';
+            if (kind === 'other' && !withOthers) {
                 throw pluginErrors.ARCHIVE_REFUSED({
                     why: 'it has links or special files',
                     entry: name.slice(0, 300)
                 });
             }
             entry.on('error', ignoreError);
-            yield { name, kind, mode, body: bodyOf(entry as AsyncIterable<Uint8Array>, () => undefined) };
+            const body = bodyOf(entry as AsyncIterable<Uint8Array>, () => undefined);
+            yield { name, kind, mode, size, modifiedAt: mtime ?? null, body };
             entry.resume();
         }
         await ended;
@@ -115,18 +133,6 @@ async function* tarEntries(
         input.destroy();
         extract.destroy();
         await ended.catch(() => undefined);
-    }
-}
-
-async function* told(
-    source: AsyncIterable<Uint8Array>,
-    read: (bytes: number) => void
-): AsyncGenerator<Uint8Array> {
-    let bytes = 0;
-    for await (const chunk of source) {
-        bytes += chunk.byteLength;
-        read(bytes);
-        yield chunk;
     }
 }
 
@@ -152,7 +158,7 @@ class HandleReader extends yauzl.RandomAccessReader {
 }
 
 async function* zipEntries(
-    { handle, size, signal, read }: Source,
+    { handle, size, signal, read, withOthers = false }: Source,
     meter: Meter
 ): AsyncGenerator<ArchiveEntry> {
     const zip = await yauzl.fromRandomAccessReaderPromise(new HandleReader(handle), size, {
@@ -167,41 +173,38 @@ async function* zipEntries(
             signal.throwIfAborted();
             const unix = entry.versionMadeBy >>> 8 === madeByUnix ? entry.externalFileAttributes >>> 16 : 0;
             const type = unix & typeBits;
-            const kind = entry.fileName.endsWith('/') ? 'folder' : 'file';
-            if (type !== 0 && type !== (kind === 'folder' ? folderType : fileType)) {
+            const named = entry.fileName.endsWith('/') ? 'folder' : 'file';
+            const isPlain = type === 0 || type === (named === 'folder' ? folderType : fileType);
+            if ((!isPlain || entry.isEncrypted()) && !withOthers) {
                 throw pluginErrors.ARCHIVE_REFUSED({
-                    why: 'it has links or special files',
+                    why: isPlain ? 'it is encrypted' : 'it has links or special files',
                     entry: entry.fileName.slice(0, 300)
                 });
             }
-            if (entry.isEncrypted()) {
-                throw pluginErrors.ARCHIVE_REFUSED({
-                    why: 'it is encrypted',
-                    entry: entry.fileName.slice(0, 300)
-                });
-            }
-            const mode = unix === 0 ? null : unix & 0o777;
-            if (kind === 'folder') {
-                yield { name: entry.fileName, kind, mode, body: Readable.from([]) };
-            } else {
-                const stream = await zip.openReadStreamPromise(entry);
-                stream.on('error', ignoreError);
-                try {
-                    yield {
-                        name: entry.fileName,
-                        kind,
-                        mode,
-                        body: bodyOf(stream, (bytes) => meter.count(bytes))
-                    };
-                } finally {
-                    stream.destroy();
-                }
-            }
+            yield {
+                name: entry.fileName,
+                kind: isPlain ? named : 'other',
+                mode: unix === 0 ? null : unix & 0o777,
+                size: entry.uncompressedSize,
+                modifiedAt: entry.getLastModDate(),
+                body: named === 'folder' ? Readable.from([]) : zipBody(zip, entry, meter)
+            };
             packed += entry.compressedSize;
             read(Math.min(packed, size));
         }
     } finally {
         zip.close();
+    }
+}
+
+/** Unpacks an entry once it is asked for. */
+async function* zipBody(zip: yauzl.ZipFile, entry: yauzl.Entry, meter: Meter): AsyncGenerator<Uint8Array> {
+    const stream = await zip.openReadStreamPromise(entry);
+    stream.on('error', ignoreError);
+    try {
+        yield* bodyOf(stream, (bytes) => meter.count(bytes));
+    } finally {
+        stream.destroy();
     }
 }
 

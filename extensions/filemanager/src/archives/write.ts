@@ -1,11 +1,5 @@
 /** Packs files and folders into an archive, which appears complete or not at all. Links and special files are left out and counted. */
 import type { FileHandle } from 'node:fs/promises';
-import { Readable } from 'node:stream';
-import { finished, pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
-
-import tar from 'tar-stream';
-import yazl from 'yazl';
 
 import { pluginErrors } from '../errors.ts';
 import { bytesOf, writeFrom } from '../files/bytes.ts';
@@ -16,8 +10,10 @@ import { measure, type TreeEntry, untilAborted, walk } from '../files/tree.ts';
 import { metered } from '../files/writer.ts';
 import { isWithin, nameOf, parentOf } from '../roots/path.ts';
 import type { Root } from '../roots/roots.ts';
+import type { Converter } from './converter.ts';
 import type { ExtractParts } from './extract.ts';
-import { type Format, formatOf, type Limits } from './format.ts';
+import { type Limits, type WrittenFormat, writtenFormatOf } from './format.ts';
+import { createPacker, type Packer } from './packers.ts';
 
 /** What was packed, and where. */
 export interface Packed {
@@ -36,69 +32,34 @@ export interface PackOptions {
     progress(fraction: number): void;
 }
 
-/** Writes one format. */
-interface Packer {
-    folder(name: string, found: TreeEntry): Promise<void>;
-    file(name: string, found: TreeEntry, body: AsyncIterable<Uint8Array>): Promise<void>;
-    end(): void;
-    /** Gives up, so that the output fails with this error. */
-    destroy(error: Error): void;
-    readonly output: AsyncIterable<Uint8Array>;
-}
-
 /** Makes an archive at `to`. @throws CONFLICT 40900 when `to` is taken, ARCHIVE_TOO_LARGE 42252 */
 export async function pack(
-    { scratch, quotas }: ExtractParts,
+    { scratch, quotas, converter }: ExtractParts,
     root: Root,
     paths: readonly string[],
     to: string,
     { limits, signal, progress }: PackOptions
 ): Promise<Packed> {
     const { files } = root;
-    const format = formatOf(to);
+    const format = writtenFormatOf(to);
     const owner = await ownerOf(files, parentOf(to));
     const tops = outermost(paths);
     const base = commonFolder(tops);
-    let total = 0;
-    for (const top of tops) {
-        const { entries, bytes } = await measure(files, top, {
-            entries: limits.entries,
-            bytes: limits.bytes
-        });
-        total += bytes;
-        if (entries > limits.entries || total > limits.bytes) {
-            throw entries > limits.entries
-                ? pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' })
-                : pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
-        }
-    }
+    const total = await measureAll(root, tops, limits);
     using reserved = await quotas.reserve(root, 0);
     return await scratch.beside(root, to, async (temporary) => {
         await using closing = new AsyncDisposableStack();
         const handle = closing.adopt(await filesystem(() => files.open(temporary, 'wx', 0o600)), (one) =>
             one.close()
         );
-        const packer = packers[format]();
         const counts = { entries: 0, bytes: 0, skipped: 0 };
-        const produce = async (): Promise<void> => {
-            try {
-                for (const top of tops) {
-                    for await (const found of withTop(root, top, signal)) {
-                        signal.throwIfAborted();
-                        await add({ root, packer, signal, counts }, found, relativeTo(base, found.path), () =>
-                            progress(total === 0 ? 0 : Math.min(1, counts.bytes / total))
-                        );
-                    }
-                }
-                packer.end();
-            } catch (error) {
-                packer.destroy(error as Error);
-                throw error;
-            }
-        };
+        const packer = createPacker(format, converter, signal);
+        const produced = fill({ root, packer, signal, counts }, tops, base, () =>
+            progress(total === 0 ? 0 : Math.min(1, counts.bytes / total))
+        );
         // When the output fails the packer is destroyed with it, and the producer's next step with that.
         await filesystem(() =>
-            runBoth(writeFrom(handle, metered(packer.output, 0, reserved)), produce(), packer)
+            runBoth(writeFrom(handle, metered(packer.output, 0, reserved)), produced, packer)
         );
         await filesystem(async () => {
             await handle.sync();
@@ -110,6 +71,78 @@ export async function pack(
         reserved.keep();
         return { root: root.name, path: to, ...counts };
     });
+}
+
+/**
+ * Yields a folder as an archive. Nothing is put down on the way.
+ *
+ * @throws NOT_FOUND 40400
+ */
+export async function* streamFolder(
+    converter: Converter,
+    root: Root,
+    path: string,
+    { format, signal }: { readonly format: WrittenFormat; readonly signal: AbortSignal }
+): AsyncGenerator<Uint8Array> {
+    const ended = new AbortController();
+    const either = AbortSignal.any([signal, ended.signal]);
+    const packer = createPacker(format, converter, either);
+    const counts = { entries: 0, bytes: 0, skipped: 0 };
+    const produced = fill(
+        { root, packer, signal: either, counts },
+        [path],
+        commonFolder([path]),
+        () => undefined
+    );
+    produced.catch(() => undefined);
+    try {
+        yield* packer.output;
+        await produced;
+    } finally {
+        // The reader may have left before the end.
+        ended.abort();
+        packer.destroy(new Error('The download has ended'));
+        await produced.catch(() => undefined);
+    }
+}
+
+/** The bytes of what goes into an archive. @throws ARCHIVE_TOO_LARGE 42252, NOT_FOUND 40400 */
+export async function measureAll(root: Root, tops: readonly string[], limits: Limits): Promise<number> {
+    let total = 0;
+    for (const top of tops) {
+        const { entries, bytes } = await measure(root.files, top, {
+            entries: limits.entries,
+            bytes: limits.bytes
+        });
+        total += bytes;
+        if (entries > limits.entries || total > limits.bytes) {
+            throw entries > limits.entries
+                ? pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' })
+                : pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
+        }
+    }
+    return total;
+}
+
+async function fill(
+    packing: Packing,
+    tops: readonly string[],
+    base: string,
+    step: () => void
+): Promise<void> {
+    const { root, packer, signal } = packing;
+    try {
+        for (const top of tops) {
+            for await (const found of withTop(root, top, signal)) {
+                signal.throwIfAborted();
+                await add(packing, found, relativeTo(base, found.path), step);
+            }
+        }
+        packer.end();
+    } catch (error) {
+        packer.destroy(error as Error);
+        throw error;
+    }
 }
 
 /** An archive in progress. */
@@ -205,75 +238,6 @@ async function* exactly(handle: FileHandle, size: number): AsyncGenerator<Uint8A
         done += chunk.byteLength;
         yield chunk;
     }
-}
-
-const packers: Readonly<Record<Format, () => Packer>> = {
-    tar: () => tarPacker(false),
-    'tar.gz': () => tarPacker(true),
-    zip: zipPacker
-};
-
-function tarPacker(packed: boolean): Packer {
-    const out = tar.pack();
-    const gzip = packed ? createGzip() : null;
-    if (gzip !== null) {
-        pipeline(out, gzip).catch((error: unknown) => gzip.destroy(error as Error));
-    }
-    const header = (name: string, { entry }: TreeEntry) => ({
-        name,
-        mode: entry.mode & 0o777,
-        mtime: entry.modifiedAt,
-        uid: entry.uid,
-        gid: entry.gid
-    });
-    return {
-        output: (gzip ?? out) as AsyncIterable<Uint8Array>,
-        async folder(name, found) {
-            await new Promise<void>(
-                (resolve, reject) =>
-                    void out.entry({ ...header(`${name}/`, found), type: 'directory' }, (error) =>
-                        error ? reject(error) : resolve()
-                    )
-            );
-        },
-        async file(name, found, body) {
-            const sink = out.entry({ ...header(name, found), type: 'file', size: found.entry.size });
-            await pipeline(Readable.from(body, { objectMode: false }), sink);
-        },
-        end: () => out.finalize(),
-        destroy(error) {
-            out.destroy(error);
-            gzip?.destroy(error);
-        }
-    };
-}
-
-function zipPacker(): Packer {
-    const zip = new yazl.ZipFile();
-    const output = zip.outputStream as Readable;
-    zip.on('error', (error: Error) => output.destroy(error));
-    const options = ({ entry }: TreeEntry) => ({ mode: entry.mode & 0o777, mtime: entry.modifiedAt });
-    return {
-        output,
-        async folder(name, found) {
-            const { mode, mtime } = options(found);
-            zip.addEmptyDirectory(name, { mode: mode | 0o040000, mtime });
-        },
-        async file(name, found, body) {
-            const { mode, mtime } = options(found);
-            const input = Readable.from(body, { objectMode: false });
-            zip.addReadStream(input, name, { mode: mode | 0o100000, mtime, size: found.entry.size });
-            const cut = (): void => void input.destroy();
-            output.once('close', cut);
-            try {
-                await finished(input);
-            } finally {
-                output.off('close', cut);
-            }
-        },
-        end: () => zip.end(),
-        destroy: (error) => void output.destroy(error)
-    };
 }
 
 /** Leaves out paths that lie inside another one. */

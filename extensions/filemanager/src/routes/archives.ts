@@ -1,12 +1,15 @@
 /** Routes that make and unpack archives. The work is always a task. */
-import { joi, taskSchema } from '@portico/sdk';
+import { joi, pages, reply, taskSchema, type Value } from '@portico/sdk';
 
 import { extract } from '../archives/extract.ts';
-import { formatOf, type Limits } from '../archives/format.ts';
-import { pack } from '../archives/write.ts';
+import { formatOf, type Limits, writtenFormatOf } from '../archives/format.ts';
+import { entriesOf } from '../archives/read.ts';
+import { measureAll, pack, streamFolder } from '../archives/write.ts';
+import { pluginErrors } from '../errors.ts';
+import { openFile } from '../files/content.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { ownerOf } from '../files/owner.ts';
-import { location, parentOf, parseInner, parsePath, pathSchema, rootName } from '../roots/path.ts';
+import { location, nameOf, parentOf, parseInner, parsePath, pathSchema, rootName } from '../roots/path.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { acceptTask, throttledProgress } from '../task-replies.ts';
@@ -16,6 +19,8 @@ import { refuseTaken } from './locations.ts';
 export function registerArchiveRoutes(ctx: Ctx, services: Services): void {
     registerPack(ctx, services);
     registerExtract(ctx, services);
+    registerDownload(ctx, services);
+    registerEntries(ctx, services);
 }
 
 function registerPack(ctx: Ctx, services: Services): void {
@@ -31,7 +36,7 @@ function registerPack(ctx: Ctx, services: Services): void {
         returns: taskSchema,
         audit: { action: 'create', resource: 'archive' },
         description:
-            'The end of `to` says the format: `.tar`, `.tar.gz`, `.tgz` or `.zip`. Links and special files are left out and counted in the result.',
+            'The end of `to` says the format: `.tar`, `.tar.gz`, `.tar.xz`, `.tar.zst`, `.tar.bz2`, `.zip` or `.7z`. Links and special files are left out and counted in the result.',
         validate: {
             payload: joi.object({
                 root: rootName.required(),
@@ -55,7 +60,7 @@ function registerPack(ctx: Ctx, services: Services): void {
             const to = parseInner(payload.to, 'to');
             const paths = payload.paths.map((path, index) => parsePath(path, `paths.${index}`));
             audit({ resourceId: `${root.name}:${to}` });
-            formatOf(to);
+            writtenFormatOf(to);
             await ownerOf(root.files, parentOf(to));
             for (const path of paths) {
                 await filesystem(() => root.files.stat(path));
@@ -91,7 +96,15 @@ function registerExtract(ctx: Ctx, services: Services): void {
             "Into `to`: a new folder, or one that is there and has none of the archive's top names. All or nothing: names that leave the archive, links, special files, duplicates and more than the limits refuse the whole archive.",
         validate: {
             payload: location.keys({
-                to: pathSchema.required().label('Into').description('Folder below the root')
+                to: pathSchema.required().label('Into').description('Folder below the root'),
+                entries: joi
+                    .array()
+                    .items(joi.string().min(1).max(4096))
+                    .max(1_000)
+                    .default([])
+                    .label('Only these')
+                    .description('Names in the archive; of a folder with everything below it. Empty: all')
+                    .meta({ ui: { widget: 'lines' } })
             })
         },
         async handler({ payload, actor, audit }) {
@@ -108,10 +121,128 @@ function registerExtract(ctx: Ctx, services: Services): void {
                 (run) =>
                     extract(services, root, path, to, {
                         limits: archiveLimits(ctx),
+                        only: payload.entries.map((name) => parsePath(name, 'entries')),
                         signal: run.signal,
                         progress: throttledProgress(run)
                     })
             );
+        }
+    });
+}
+
+const mediaTypes = {
+    zip: 'application/zip',
+    'tar.gz': 'application/gzip',
+    'tar.zst': 'application/zstd'
+} as const;
+
+function registerDownload(ctx: Ctx, { roots, converter }: Services): void {
+    ctx.download({
+        path: '/archive',
+        id: 'downloadFolder',
+        access: 'content',
+        summary: 'Download a folder as an archive',
+        ui: { title: 'Download as an archive' },
+        description:
+            'Made while it is read: nothing is put down on the machine, and there are no ranges. Links and special files are left out.',
+        validate: {
+            query: location.keys({
+                format: joi
+                    .choice({ zip: 'zip', 'tar.gz': 'tar.gz', 'tar.zst': 'tar.zst' })
+                    .default('zip')
+                    .label('Format')
+            })
+        },
+        async handler({ query, actor, signal }) {
+            const { root, path } = roots.at(actor, query);
+            const { format } = query;
+            const { type } = await filesystem(() => root.files.stat(path));
+            if (type !== 'folder') {
+                throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'folder' });
+            }
+            await measureAll(root, [path], archiveLimits(ctx));
+            return {
+                size: null,
+                type: mediaTypes[format],
+                name: `${path === '' ? root.name : nameOf(path)}.${format}`,
+                open: () => streamFolder(converter, root, path, { format, signal })
+            };
+        }
+    });
+}
+
+const archiveEntrySchema = joi.object({
+    name: joi
+        .string()
+        .allow('')
+        .required()
+        .label('Name')
+        .meta({ ui: { column: 1 } }),
+    type: joi
+        .choice({ file: 'File', folder: 'Folder', other: 'Link or special file' })
+        .required()
+        .label('Type')
+        .meta({ ui: { column: 2 } }),
+    size: joi
+        .number()
+        .integer()
+        .required()
+        .label('Size')
+        .unit('byte')
+        .meta({ ui: { column: 3 } }),
+    modifiedAt: joi
+        .string()
+        .isoDate()
+        .allow(null)
+        .required()
+        .label('Changed')
+        .meta({ ui: { column: 4 } })
+});
+
+function registerEntries(ctx: Ctx, { roots, converter }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/archives/entries',
+        id: 'archiveEntries',
+        access: 'content',
+        summary: 'What is in an archive',
+        ui: { title: 'What is in an archive', order: 6, label: 'name', empty: 'The archive is empty' },
+        returns: joi.array().items(archiveEntrySchema),
+        timeoutSeconds: 120,
+        description:
+            'In the order of the archive; nothing is unpacked. Links and special files are shown, though an archive that has them is not unpacked.',
+        validate: { query: location.keys(pages.query(1_000, 10_000)) },
+        async handler({ query, actor, signal }) {
+            const { root, path } = roots.at(actor, query);
+            const format = formatOf(path);
+            const { handle, entry } = await openFile(root.files, path);
+            try {
+                const limits = archiveLimits(ctx);
+                const source = {
+                    handle,
+                    size: entry.size,
+                    signal,
+                    read: () => undefined,
+                    withOthers: true
+                };
+                const found: Value<typeof archiveEntrySchema>[] = [];
+                for await (const one of entriesOf(converter, format, source, limits)) {
+                    if (found.length === limits.entries) {
+                        throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' });
+                    }
+                    const { name, kind, size, modifiedAt } = one;
+                    found.push({
+                        name: name.slice(0, 4096),
+                        type: kind,
+                        size,
+                        modifiedAt: modifiedAt?.toISOString() ?? null
+                    });
+                }
+                const { rows, page } = pages.ordered(found, query);
+                return reply.list(rows, page);
+            } finally {
+                await handle.close();
+            }
         }
     });
 }

@@ -53,7 +53,7 @@ async function everything(files: FilesRig, path: string, other: string): Promise
         await files.put(path, 'written'),
         await files.post('/folders', { root: 'main', path }),
         await files.post('/mode', { root: 'main', path, mode: 0o777 }),
-        await files.post('/mode', { root: 'main', path, mode: 0o777, recursive: true }),
+        await files.get('/search/content', { root: 'main', path, q: 'secret' }),
         await files.post('/owner', { root: 'main', path, owner: 'nobody', recursive: true }),
         await files.post('/checksums', { root: 'main', paths: [path] }),
         await files.post('/batch', {
@@ -230,6 +230,9 @@ describe('filemanager roots', () => {
             search: 'read',
             trash: 'read',
             checksums: 'content',
+            archiveEntries: 'content',
+            downloadFolder: 'content',
+            searchContent: 'content',
             version: 'content',
             versions: 'content',
             restoreVersion: 'write',

@@ -1,0 +1,176 @@
+/** Searches a tree for a text in the content of files, within limits. Links are never followed, and binary files are left out. */
+import type { Files } from '@portico/sdk';
+
+import { nameOf } from '../roots/path.ts';
+import { filesystem } from './filesystem.ts';
+import { matcher } from './search.ts';
+import { walk } from './tree.ts';
+
+/** Files that are read at the same time. */
+const atOnce = 16;
+const chunkBytes = 256 * 1024;
+/** A line that is longer is searched in pieces. */
+const longestLine = 64 * 1024;
+/** Characters of a line that an answer shows, and those of them before the text. */
+const [shown, shownBefore] = [300, 100];
+const newline = 10;
+
+/** What is looked for. */
+export interface ContentQuery {
+    readonly text: string;
+    /** Whether the case counts. */
+    readonly exactCase: boolean;
+    /** Whether only whole words count. */
+    readonly word: boolean;
+    /** Names of files, as the search for names takes them; null: all. */
+    readonly glob: string | null;
+    readonly limit: number;
+    readonly milliseconds: number;
+}
+
+/** A line that has the text. */
+export interface Match {
+    readonly path: string;
+    /** From 1. */
+    readonly line: number;
+    /** In characters, from 1. */
+    readonly column: number;
+    readonly text: string;
+}
+
+/** What a search found. */
+export interface ContentResult {
+    readonly found: readonly Match[];
+    /** Why it ended before the end of the tree; null when it did not. */
+    readonly truncated: 'results' | 'time' | null;
+}
+
+/** Finds lines that have a text, in the order of the tree. */
+export async function searchContent(
+    files: Files,
+    folder: string,
+    query: ContentQuery,
+    signal: AbortSignal
+): Promise<ContentResult> {
+    const until = Date.now() + query.milliseconds;
+    const accepts = query.glob === null ? () => true : matcher(query.glob);
+    const search = new FileSearch(files, query, () => signal.aborted || Date.now() > until);
+    const found: Match[] = [];
+    let batch: string[] = [];
+    const finish = async (): Promise<'results' | 'time' | null> => {
+        const results = await Promise.all(batch.map((path) => search.run(path)));
+        batch = [];
+        found.push(...results.flat());
+        signal.throwIfAborted();
+        return found.length > query.limit ? 'results' : Date.now() > until ? 'time' : null;
+    };
+    for await (const { path, entry } of walk(files, folder, signal)) {
+        if (entry.type === 'file' && entry.size > 0 && accepts(nameOf(path))) {
+            batch.push(path);
+        }
+        const ended = batch.length === atOnce ? await finish() : Date.now() > until ? 'time' : null;
+        if (ended !== null) {
+            return { found: found.slice(0, query.limit), truncated: ended };
+        }
+    }
+    const truncated = await finish();
+    return { found: found.slice(0, query.limit), truncated };
+}
+
+class FileSearch {
+    readonly #files: Files;
+    readonly #query: ContentQuery;
+    readonly #isOver: () => boolean;
+    readonly #bytes: Buffer;
+    readonly #wanted: string;
+
+    constructor(files: Files, query: ContentQuery, isOver: () => boolean) {
+        this.#files = files;
+        this.#query = query;
+        this.#isOver = isOver;
+        this.#bytes = Buffer.from(query.text);
+        this.#wanted = query.exactCase ? query.text : query.text.toLowerCase();
+    }
+
+    /** The lines of one file. What vanished, or may not be read, has none. */
+    async run(path: string): Promise<Match[]> {
+        if (this.#isOver()) {
+            return [];
+        }
+        const handle = await filesystem(() => this.#files.open(path, 'r')).catch(() => null);
+        if (handle === null) {
+            return [];
+        }
+        try {
+            const found: Match[] = [];
+            const buffer = Buffer.allocUnsafe(chunkBytes + longestLine);
+            let [kept, line, at] = [0, 1, 0];
+            for (;;) {
+                const { bytesRead } = await handle
+                    .read(buffer, kept, chunkBytes, at)
+                    .catch(() => ({ bytesRead: 0 }));
+                const filled = buffer.subarray(0, kept + bytesRead);
+                if (at === 0 && filled.subarray(0, 8_192).includes(0)) {
+                    return [];
+                }
+                at += bytesRead;
+                const last = filled.lastIndexOf(newline);
+                const isWhole = bytesRead === 0 || (last < 0 && filled.byteLength >= longestLine);
+                const end = isWhole ? filled.byteLength : last + 1;
+                line += this.#lines(path, filled.subarray(0, end), line, found);
+                if (bytesRead === 0 || found.length > this.#query.limit || this.#isOver()) {
+                    return found;
+                }
+                kept = Math.min(filled.byteLength - end, longestLine);
+                buffer.copyWithin(0, filled.byteLength - kept, filled.byteLength);
+            }
+        } finally {
+            await handle.close();
+        }
+    }
+
+    /** Adds the matches of whole lines, and gives the number of line ends. */
+    #lines(path: string, bytes: Buffer, first: number, found: Match[]): number {
+        const { exactCase } = this.#query;
+        const has = exactCase
+            ? bytes.includes(this.#bytes)
+            : bytes.toString('utf8').toLowerCase().includes(this.#wanted);
+        if (!has) {
+            let count = 0;
+            for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
+                count += 1;
+            }
+            return count;
+        }
+        const lines = bytes.toString('utf8').split('\n');
+        for (const [index, text] of lines.entries()) {
+            const column = this.#find(text);
+            if (column >= 0 && found.length <= this.#query.limit) {
+                const start = Math.max(0, column - shownBefore);
+                found.push({
+                    path,
+                    line: first + index,
+                    column: column + 1,
+                    text: text.slice(start, start + shown).replace(/\r$/, '')
+                });
+            }
+        }
+        return lines.length - 1;
+    }
+
+    #find(line: string): number {
+        const text = this.#query.exactCase ? line : line.toLowerCase();
+        for (let at = text.indexOf(this.#wanted); at >= 0; at = text.indexOf(this.#wanted, at + 1)) {
+            if (!this.#query.word || this.#isWord(text, at)) {
+                return at;
+            }
+        }
+        return -1;
+    }
+
+    #isWord(text: string, at: number): boolean {
+        const letter = /[\p{L}\p{N}_]/u;
+        const [before, after] = [text[at - 1], text[at + this.#wanted.length]];
+        return !(before !== undefined && letter.test(before)) && !(after !== undefined && letter.test(after));
+    }
+}
