@@ -2,7 +2,10 @@
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
+import { ActionEntity, actionMigration } from './actions/entities.ts';
+import type { RuleAction } from './alerts/schema.ts';
 import { CheckEntity, checkMigration } from './checks/entities.ts';
+import { SilenceEntity, silenceMigration } from './silences/entities.ts';
 import { trafficTables } from './traffic/rows.ts';
 
 /** Alert rules. */
@@ -22,6 +25,12 @@ export const RuleEntity = defineEntity({
         enabled: p.boolean(),
         /** Ids of the channels that alone tell of it; null: those whose events match. */
         channels: p.json().$type<readonly number[]>().nullable(),
+        /** Null: told once. */
+        repeatSeconds: p.integer().fieldName('repeat_seconds').nullable(),
+        cooldownSeconds: p.integer().fieldName('cooldown_seconds'),
+        action: p.json().$type<RuleAction>().nullable(),
+        /** The mandate under which the action is called; null until a person authorizes it. */
+        mandate: p.integer().nullable(),
         version: p.integer(),
         createdAt: p.integer().fieldName('created_at'),
         updatedAt: p.integer().fieldName('updated_at')
@@ -52,7 +61,16 @@ export const AlertEntity = defineEntity({
         endedAt: p.integer().fieldName('ended_at').nullable(),
         endedBy: p.string().fieldName('ended_by').nullable(),
         /** 0: no notification was sent; 1: that it fires; 2: that it is over. */
-        notified: p.integer().fieldName('told')
+        notified: p.integer().fieldName('told'),
+        /** When a notification was sent last. */
+        toldAt: p.integer().fieldName('told_at').nullable(),
+        acknowledgedBy: p.string().fieldName('acknowledged_by').nullable(),
+        acknowledgedAt: p.integer().fieldName('acknowledged_at').nullable(),
+        note: p.string().nullable(),
+        /** The silence that covers it now. */
+        silencedBy: p.integer().fieldName('silenced_by').nullable(),
+        /** The rule's action is still to be called. */
+        actionDue: p.boolean().fieldName('action_due')
     }
 });
 /** An alert as it is stored. */
@@ -74,7 +92,7 @@ export const StateEntity = defineEntity({
 });
 
 /** All entities. The tables of the history and of the traffic are written without the ORM. */
-export const entities = [RuleEntity, AlertEntity, StateEntity, CheckEntity];
+export const entities = [RuleEntity, AlertEntity, StateEntity, CheckEntity, SilenceEntity, ActionEntity];
 
 const defaultRules: readonly (readonly [
     name: string,
@@ -128,5 +146,7 @@ export const migrations: readonly Migration[] = [
         up: ['alter table rules add column channels text', 'alter table alerts add column channels text']
     },
     { name: '0004-traffic', up: [...trafficTables] },
-    checkMigration
+    checkMigration,
+    silenceMigration,
+    actionMigration
 ];

@@ -3,6 +3,7 @@ import { exportedRules } from './alerts/schema.ts';
 import { exportedChecks } from './checks/input.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
+import { exportedSilences } from './silences/schema.ts';
 
 type Mode = 'merge' | 'replace';
 
@@ -38,10 +39,14 @@ export function registerHooks(ctx: Ctx, services: Services): void {
     });
 }
 
-function itemsOf({ monitor: { rules }, checks }: Services): Readonly<Record<string, Item>> {
+function itemsOf({ monitor: { rules, silences }, checks }: Services): Readonly<Record<string, Item>> {
     return {
         rules: {
-            leftOut: ['the history of measurements', 'alerts, those that fire and those that are over'],
+            leftOut: [
+                'the history of measurements',
+                'alerts, those that fire and those that are over',
+                'who authorized the actions of rules'
+            ],
             collect: () => rules.exportAll(),
             restore: (data, mode) => rules.restore(exportedRules(data), mode)
         },
@@ -49,6 +54,11 @@ function itemsOf({ monitor: { rules }, checks }: Services): Readonly<Record<stri
             leftOut: ['the results of checks'],
             collect: async () => checks.exportAll(),
             restore: (data, mode) => checks.restore(exportedChecks(data), mode)
+        },
+        silences: {
+            leftOut: ['silences of single rules, and those that are over'],
+            collect: async () => silences.exportAll(),
+            restore: (data, mode) => silences.restore(exportedSilences(data), mode)
         }
     };
 }

@@ -2,9 +2,10 @@
 import { Mutex } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
+import { RuleActions } from './actions/actions.ts';
 import { RuleEvaluator } from './alerts/evaluator.ts';
 import { AlertJournal } from './alerts/journal.ts';
-import { describeAlert } from './alerts/notification.ts';
+import { Notifier } from './alerts/notifier.ts';
 import { Rules } from './alerts/rules.ts';
 import { toAlertView } from './alerts/schema.ts';
 import { monitoringErrors } from './errors.ts';
@@ -15,6 +16,7 @@ import type { Sample } from './sampling/sample.ts';
 import { Sampler, type TakenSample } from './sampling/sampler.ts';
 import type { Machine } from './sampling/sources/machine.ts';
 import type { Ctx } from './settings.ts';
+import { Silences } from './silences/silences.ts';
 
 /** Samples are taken this long after the full step of the clock: a timer that fires a little early must not measure the step before twice. */
 const offsetMs = 100;
@@ -45,6 +47,9 @@ export class Monitor {
     readonly history: History;
     readonly journal: AlertJournal;
     readonly rules: Rules;
+    readonly silences: Silences;
+    readonly actions: RuleActions;
+    readonly #notifier: Notifier;
     readonly #ctx: Ctx;
     readonly #machine: Machine;
     readonly #checks: () => Sample['checks'];
@@ -72,7 +77,16 @@ export class Monitor {
         this.history = new History(ctx.db, ctx.settings);
         this.journal = new AlertJournal(ctx.db);
         this.#evaluator = new RuleEvaluator(ctx.db, this.journal);
-        this.rules = new Rules(ctx.db, this.#evaluator, () => machine.now());
+        this.rules = new Rules(ctx, this.#evaluator, () => machine.now());
+        this.silences = new Silences(ctx.db, () => machine.now());
+        this.actions = new RuleActions(ctx, this.journal, () => machine.now());
+        this.#notifier = new Notifier({
+            ctx,
+            journal: this.journal,
+            silences: this.silences,
+            rule: (id) => this.#evaluator.rule(id),
+            now: () => machine.now()
+        });
     }
 
     /** Loads what an earlier generation left. Resolves when the first sample is taken. */
@@ -80,6 +94,7 @@ export class Monitor {
         const now = this.#machine.now();
         await this.history.load(now);
         await this.#evaluator.load(now);
+        await this.silences.load();
         await this.#mutex.run(() => this.#sample());
         await this.prune();
         this.#loop = this.#run();
@@ -90,6 +105,7 @@ export class Monitor {
         this.#end.abort();
         this.#pause.abort();
         await this.#loop;
+        await this.actions.stop();
         await this.#mutex.run(async () => {
             this.#evaluator.markAllDirty();
             await this.#write(() => this.history.flush());
@@ -110,10 +126,18 @@ export class Monitor {
         await this.#mutex.run(() =>
             this.#write(async () => {
                 this.history.expire(this.#machine.now());
+                await this.silences.prune();
                 await this.history.save({
                     write: (em) => this.journal.prune(em, this.#ctx.settings.alertsKept)
                 });
             })
+        );
+    }
+
+    /** Writes alerts that changed between two samples. A failure is remembered, and they are written with the next sample. */
+    async saveAlerts(): Promise<void> {
+        await this.#mutex.run(() =>
+            this.#write(() => this.history.save({ write: (em) => this.#writeAlerts(em) }))
         );
     }
 
@@ -219,26 +243,8 @@ export class Monitor {
         });
         this.feed.publish('sample', taken.sample);
         [...fired, ...ended].forEach((row) => this.feed.publish('alert', toAlertView(row)));
-        await this.#notify();
-    }
-
-    /**
-     * Notifies people of alerts. It does so also when the alerts cannot be written, since a full disk is a reason for that; after a crash, a
-     * notification may come twice.
-     */
-    async #notify(): Promise<void> {
-        for (const row of this.journal.unnotified()) {
-            const isOver = row.endedAt !== null;
-            try {
-                await this.#ctx.notify(describeAlert(row));
-                this.journal.markNotified(row, isOver ? 2 : 1);
-            } catch (error) {
-                this.#ctx.log.warn(
-                    'A notification of an alert failed; it is tried again with the next sample',
-                    { alert: row.id, error: String(error) }
-                );
-            }
-        }
+        await this.#notifier.run();
+        this.actions.begin((id) => this.#evaluator.rule(id));
     }
 
     async #writeAlerts(em: EntityManager): Promise<void> {

@@ -57,12 +57,21 @@ describe('monitoring in exports and imports', () => {
         await create(here, { ...own, enabled: false, operator: '>=', severity: 'critical' });
         const items = await exported();
         expect(items.map(({ name, leftOut }) => [name, leftOut])).to.equal([
-            ['rules', ['the history of measurements', 'alerts, those that fire and those that are over']],
-            ['checks', ['the results of checks']]
+            [
+                'rules',
+                [
+                    'the history of measurements',
+                    'alerts, those that fire and those that are over',
+                    'who authorized the actions of rules'
+                ]
+            ],
+            ['checks', ['the results of checks']],
+            ['silences', ['silences of single rules, and those that are over']]
         ]);
         expect(await restore(items, 'replace')).to.equal([
             { item: 'rules', ok: true },
-            { item: 'checks', ok: true }
+            { item: 'checks', ok: true },
+            { item: 'silences', ok: true }
         ]);
         expect(await rulesOf(there)).to.equal(await rulesOf(here));
     });
@@ -115,7 +124,8 @@ describe('monitoring in exports and imports', () => {
                 ok: false,
                 message: 'Not restored: Bad: metric must be one that GET metrics/catalogue lists'
             },
-            { item: 'checks', ok: true }
+            { item: 'checks', ok: true },
+            { item: 'silences', ok: true }
         ]);
         expect((await rulesOf(there)).map(({ name }: { name: string }) => name)).to.include('Good');
         const before = (await there.get('/rules')).data;

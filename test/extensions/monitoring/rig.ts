@@ -32,7 +32,8 @@ export const people: Readonly<Record<'root' | 'op' | 'viewer', Who>> = {
             'control',
             'plugins:read',
             'engine:read',
-            'engine:logs'
+            'engine:logs',
+            'cronjob:run'
         ]
     },
     op: { username: 'op', role: 'operator', permissions: ['read', 'write', 'logs'] },

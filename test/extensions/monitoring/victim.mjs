@@ -43,6 +43,7 @@ if ((await monitor.rules.list()).every(({ name }) => name !== 'Short')) {
             threshold: 90,
             recoverThreshold: 50,
             forSeconds: 0,
+            cooldownSeconds: 0,
             severity: 'warning',
             enabled: true
         },

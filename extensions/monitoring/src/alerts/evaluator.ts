@@ -111,6 +111,14 @@ export class RuleEvaluator {
             }
             const { name, scope } = reference.metric;
             const values = measurement.values.get(name) ?? new Map<string, number>();
+            if (rule.operator === 'absent' && scope !== null && reference.instance === null) {
+                // Of all instances together, since one that is gone may be gone for good.
+                this.#move(rule, name, '', values.values().next().value ?? null, measurement, {
+                    fired,
+                    ended
+                });
+                continue;
+            }
             for (const instance of this.#instances(
                 rule.id,
                 reference.instance ?? (scope === null ? '' : null),
@@ -137,6 +145,11 @@ export class RuleEvaluator {
         ) {
             this.#endAlerts(row.id, now, 'rule-changed');
         }
+    }
+
+    /** A rule as it is watched now. */
+    rule(id: number): RuleRow | undefined {
+        return this.#rules.get(id);
     }
 
     /** Forgets a rule; its alerts end. */
@@ -211,7 +224,7 @@ export class RuleEvaluator {
         if (alert !== null && value !== null) {
             this.#journal.note(alert, value, (one, other) => isBeyond(rule.operator as Operator, one, other));
         }
-        if (transition === 'fired' && value !== null) {
+        if (transition === 'fired') {
             const row = this.#journal.begin({
                 rule: rule.id,
                 name: rule.name,
@@ -221,7 +234,9 @@ export class RuleEvaluator {
                 threshold: rule.threshold,
                 severity: rule.severity,
                 channels: rule.channels ?? null,
-                value,
+                // Of an absent value there is none; answers leave it out.
+                value: value ?? 0,
+                actionDue: rule.action != null,
                 firedAt: at
             });
             alert = row.id;

@@ -15,6 +15,9 @@ export interface AlertFilter {
     readonly limit: number;
 }
 
+/** What happens to an alert after it began. */
+type Handling = 'toldAt' | 'acknowledgedBy' | 'acknowledgedAt' | 'note' | 'silencedBy';
+
 /** Begins, ends and lists alerts. */
 export class AlertJournal {
     readonly #db: Db;
@@ -23,6 +26,8 @@ export class AlertJournal {
     readonly #unsaved = new Map<number, AlertRow>();
     /** Alerts with a notification still to be sent. */
     readonly #unnotified = new Map<number, AlertRow>();
+    /** When a notification of a rule and an instance was sent last. */
+    readonly #toldAt = new Map<string, number>();
     #next = 1;
 
     constructor(db: Db) {
@@ -42,6 +47,11 @@ export class AlertJournal {
                     $or: [{ notified: 0 }, { notified: 1, endedBy: { $in: ['recovered', 'gone'] } }]
                 })
             ).forEach((row) => this.#unnotified.set(row.id, this.#firing.get(row.id) ?? copy(row)));
+            (
+                await em.execute<{ rule: number; instance: string; at: number }[]>(
+                    'select rule, instance, max(told_at) as at from alerts where told_at is not null group by rule, instance'
+                )
+            ).forEach(({ rule, instance, at }) => this.#toldAt.set(`${rule} ${instance}`, at));
         });
     }
 
@@ -51,7 +61,9 @@ export class AlertJournal {
     }
 
     /** Adds an alert that fires. */
-    begin(alert: Omit<AlertRow, 'id' | 'worst' | 'last' | 'endedAt' | 'endedBy' | 'notified'>): AlertRow {
+    begin(
+        alert: Omit<AlertRow, 'id' | 'worst' | 'last' | 'endedAt' | 'endedBy' | 'notified' | Handling>
+    ): AlertRow {
         const row = {
             ...alert,
             id: this.#next,
@@ -59,7 +71,12 @@ export class AlertJournal {
             last: alert.value,
             endedAt: null,
             endedBy: null,
-            notified: 0
+            notified: 0,
+            toldAt: null,
+            acknowledgedBy: null,
+            acknowledgedAt: null,
+            note: null,
+            silencedBy: null
         } as AlertRow;
         this.#next += 1;
         this.#firing.set(row.id, row);
@@ -105,11 +122,54 @@ export class AlertJournal {
         return [...this.#unnotified.values()].sort((a, b) => a.id - b.id);
     }
 
-    /** Notes that a notification was sent: 1, that the alert fires; 2, that it is over. */
-    markNotified(row: AlertRow, stage: number): void {
+    /**
+     * Notes that a notification was sent: 1, that the alert fires; 2, that it is over.
+     *
+     * @param at - null: none was sent, and none shall be
+     */
+    markNotified(row: AlertRow, stage: number, at: number | null): void {
         row.notified = Math.max(row.notified, stage);
         this.#unnotified.delete(row.id);
+        if (at !== null) {
+            row.toldAt = at;
+            this.#toldAt.set(`${row.rule} ${row.instance}`, at);
+        }
         this.#changed(row);
+    }
+
+    /** When a notification of the rule and instance of an alert was sent last; null: never. */
+    toldAt({ rule, instance }: AlertRow): number | null {
+        return this.#toldAt.get(`${rule} ${instance}`) ?? null;
+    }
+
+    /** Notes which silence covers an alert that fires. */
+    markSilenced(row: AlertRow, silence: number | null): void {
+        if ((row.silencedBy ?? null) !== silence) {
+            row.silencedBy = silence;
+            this.#changed(row);
+        }
+    }
+
+    /** Notes that the action of an alert was called, or shall not be. */
+    clearAction(row: AlertRow): void {
+        row.actionDue = false;
+        this.#changed(row);
+    }
+
+    /** Notes who cares for an alert that fires; null takes it back. Returns null when no such alert fires. */
+    acknowledge(
+        id: number,
+        by: { readonly name: string; readonly at: number; readonly note: string | null } | null
+    ): AlertRow | null {
+        const row = this.#firing.get(id);
+        if (row === undefined) {
+            return null;
+        }
+        row.acknowledgedBy = by?.name ?? null;
+        row.acknowledgedAt = by?.at ?? null;
+        row.note = by?.note ?? null;
+        this.#changed(row);
+        return row;
     }
 
     /** Whether alerts have changed since the last write. */
@@ -130,7 +190,11 @@ export class AlertJournal {
                     now !== undefined &&
                     now.notified === row.notified &&
                     now.endedAt === row.endedAt &&
-                    now.worst === row.worst
+                    now.worst === row.worst &&
+                    now.toldAt === row.toldAt &&
+                    now.acknowledgedAt === row.acknowledgedAt &&
+                    now.silencedBy === row.silencedBy &&
+                    now.actionDue === row.actionDue
                 ) {
                     this.#unsaved.delete(id);
                 }

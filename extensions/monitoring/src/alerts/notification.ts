@@ -19,7 +19,10 @@ export function describeAlert(alert: AlertRow): Notification {
             ...common,
             severity: severity === 'critical' ? 'error' : severity === 'warning' ? 'warning' : 'info',
             title,
-            text: `${series} is ${round(alert.value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}`
+            text:
+                operator === 'absent'
+                    ? `${series} has no value since ${new Date(firedAt).toISOString()}`
+                    : `${series} is ${round(alert.value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}`
         };
     }
     const minutes = Math.round((endedAt - firedAt) / 60_000);
@@ -31,7 +34,9 @@ export function describeAlert(alert: AlertRow): Notification {
         text:
             alert.endedBy === 'gone'
                 ? `${series} has not been measured for an hour`
-                : `${series} is ${round(alert.last)}, after ${minutes} min`
+                : operator === 'absent'
+                  ? `${series} has a value again, after ${minutes} min`
+                  : `${series} is ${round(alert.last)}, after ${minutes} min`
     };
 }
 

@@ -3,8 +3,10 @@
  * been on the good side of `recoverThreshold` just as long. A value that moves between the two thresholds changes nothing.
  */
 
-/** How a value that is too much compares to the threshold. */
-export type Operator = '>' | '>=' | '<' | '<=';
+/** How a value that is too much compares to the threshold; `absent`: there is none. */
+export type Operator = Comparison | 'absent';
+/** How a value compares to a threshold. */
+export type Comparison = '>' | '>=' | '<' | '<=';
 
 /** What a rule compares values with. */
 export interface Condition {
@@ -51,6 +53,9 @@ export function advance(
     value: number | null,
     { elapsed, interval }: { readonly elapsed: number; readonly interval: number }
 ): { readonly state: RuleState; readonly transition: Transition } {
+    if (condition.operator === 'absent') {
+        return advanceAbsent(state, condition.forSeconds, value, { elapsed, interval });
+    }
     if (value === null) {
         return advanceMissing(state, elapsed, Math.max(gapMs, gapIntervals * interval));
     }
@@ -85,7 +90,31 @@ export function isBeyond(operator: Operator, value: number, threshold: number): 
             return value < threshold;
         case '<=':
             return value <= threshold;
+        case 'absent':
+            return false;
     }
+}
+
+/** Moves the state of a rule that waits for values to be absent: it recovers with the first one. */
+function advanceAbsent(
+    state: RuleState,
+    forSeconds: number,
+    value: number | null,
+    { elapsed, interval }: { readonly elapsed: number; readonly interval: number }
+): { readonly state: RuleState; readonly transition: Transition } {
+    const fires = state.phase === 'firing';
+    if (value !== null) {
+        return { state: initialState, transition: fires ? 'recovered' : null };
+    }
+    if (fires) {
+        return { state, transition: null };
+    }
+    // While nothing was measured at all, it is not known whether there was a value.
+    const isGap = elapsed > Math.max(gapMs, gapIntervals * interval);
+    const heldMs = state.phase === 'pending' && !isGap ? state.heldMs + elapsed : 0;
+    return heldMs < forSeconds * 1000
+        ? { state: { phase: 'pending', heldMs, missingMs: 0 }, transition: null }
+        : { state: { phase: 'firing', heldMs: 0, missingMs: 0 }, transition: 'fired' };
 }
 
 /** Moves a state by a missing value, which neither fires nor recovers. */

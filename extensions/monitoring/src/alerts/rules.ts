@@ -1,12 +1,13 @@
 /** Alert rules, as people create, change and remove them. */
 import { isDeepStrictEqual } from 'node:util';
 
-import { type AuditDetail, type Db, errors, isFailure } from '@portico/sdk';
+import { type Actor, type AuditDetail, errors, isFailure } from '@portico/sdk';
 import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import { RuleEntity, type RuleRow } from '../entities.ts';
 import { monitoringErrors } from '../errors.ts';
 import { parseSeriesName } from '../metrics.ts';
+import type { Ctx } from '../settings.ts';
 import type { RuleEvaluator } from './evaluator.ts';
 import { type ChangedRule, type NewRule, type RuleView, toRuleView } from './schema.ts';
 
@@ -30,29 +31,35 @@ type Fields = Pick<
     | 'severity'
     | 'enabled'
     | 'channels'
+    | 'repeatSeconds'
+    | 'cooldownSeconds'
+    | 'action'
 >;
+
+/** What of the plugin's context rules work with. */
+type RulesContext = Pick<Ctx, 'db' | 'mandates'>;
 
 /** Stores rules and hands every change to the evaluator. */
 export class Rules {
-    readonly #db: Db;
+    readonly #ctx: RulesContext;
     readonly #evaluator: RuleEvaluator;
     readonly #now: () => number;
 
-    constructor(db: Db, evaluator: RuleEvaluator, now: () => number) {
-        this.#db = db;
+    constructor(ctx: RulesContext, evaluator: RuleEvaluator, now: () => number) {
+        this.#ctx = ctx;
         this.#evaluator = evaluator;
         this.#now = now;
     }
 
-    /** Lists all rules, oldest first. */
-    async list(): Promise<RuleView[]> {
-        const rows = await this.#db.read((em) => em.find(RuleEntity, {}, { orderBy: { id: 'asc' } }));
-        return rows.map((row) => this.#view(row));
+    /** Lists all rules, oldest first. @param isWhole - false: without what their actions send */
+    async list(isWhole = true): Promise<RuleView[]> {
+        const rows = await this.#ctx.db.read((em) => em.find(RuleEntity, {}, { orderBy: { id: 'asc' } }));
+        return rows.map((row) => this.#view(row, isWhole));
     }
 
-    /** Returns one rule. @throws NOT_FOUND 40400 */
-    async get(id: number): Promise<RuleView> {
-        return this.#view(await this.#db.read((em) => findRule(em, id)));
+    /** Returns one rule. @param isWhole - false: without what its action sends. @throws NOT_FOUND 40400 */
+    async get(id: number, isWhole = true): Promise<RuleView> {
+        return this.#view(await this.#ctx.db.read((em) => findRule(em, id)), isWhole);
     }
 
     /** Creates a rule. @throws CONFLICT 40900 when the name is taken, TOO_MANY_RULES 40950 */
@@ -80,6 +87,9 @@ export class Rules {
             check(fields);
             return { before: { ...stored }, row: await updateRule(em, stored, fields, now) };
         });
+        if (before.mandate != null && row.mandate == null) {
+            await this.#ctx.mandates.end(before.mandate);
+        }
         const seen = toRuleView(before, this.#evaluator.firing(id));
         this.#evaluator.put(row, now);
         const view = this.#view(row);
@@ -87,9 +97,43 @@ export class Rules {
         return view;
     }
 
+    /**
+     * Lets a rule call its action in the name of the person who asks.
+     *
+     * @throws NOT_FOUND 40400; VALIDATION_FAILED 40001 for a rule without one; FORBIDDEN 40300, STEP_UP_REQUIRED 40301; VERSION_STALE 41200
+     */
+    async authorize(id: number, actor: Actor): Promise<RuleView> {
+        const seen = await this.#ctx.db.read((em) => findRule(em, id));
+        if (seen.action == null) {
+            throw errors.invalid([{ path: 'action', message: 'Only a rule with an action is authorized' }]);
+        }
+        const mandate = await this.#ctx.mandates.give(actor, {
+            title: `The rule ${seen.name}`.slice(0, 100),
+            routes: [seen.action.route]
+        });
+        const row = await this.#write(async (em) => {
+            const now = await findRule(em, id);
+            if (now.version !== seen.version) {
+                return null;
+            }
+            const change = { mandate: mandate.id, version: now.version + 1, updatedAt: this.#now() };
+            await em.nativeUpdate(RuleEntity, { id }, change);
+            return { ...now, ...change };
+        });
+        const ended = row === null ? mandate.id : (seen.mandate ?? null);
+        if (ended !== null) {
+            await this.#ctx.mandates.end(ended);
+        }
+        if (row === null) {
+            throw errors.stale(seen.version + 1);
+        }
+        this.#evaluator.put(row, this.#now());
+        return this.#view(row);
+    }
+
     /** All rules as bodies of POST `/rules`. */
     async exportAll(): Promise<readonly NewRule[]> {
-        const rows = await this.#db.read((em) => em.find(RuleEntity, {}, { orderBy: { id: 'asc' } }));
+        const rows = await this.#ctx.db.read((em) => em.find(RuleEntity, {}, { orderBy: { id: 'asc' } }));
         return rows.map((row) => fieldsOf(row) as NewRule);
     }
 
@@ -99,7 +143,7 @@ export class Rules {
      */
     async restore(inputs: readonly NewRule[], mode: 'merge' | 'replace'): Promise<readonly string[]> {
         const now = this.#now();
-        const { rows, removed, problems } = await this.#write(async (em) => {
+        const { rows, removed, problems, ended } = await this.#write(async (em) => {
             const stored = await em.find(RuleEntity, {}, { orderBy: { id: 'asc' } });
             const others = new Map(stored.map((row) => [row.name.toLowerCase(), row]));
             const matched = inputs.map((input) => {
@@ -123,8 +167,22 @@ export class Rules {
                     found.push(`${fields.name}: ${describeProblem(error)}`);
                 }
             }
-            return { rows: changed, removed: removedIds, problems: found };
+            const left = new Set(changed.map(({ mandate }) => mandate));
+            const touched = stored.filter(
+                ({ id }) => removedIds.includes(id) || changed.some((row) => row.id === id)
+            );
+            return {
+                rows: changed,
+                removed: removedIds,
+                problems: found,
+                ended: touched.flatMap(({ mandate }) =>
+                    mandate == null || left.has(mandate) ? [] : [mandate]
+                )
+            };
         });
+        for (const mandate of ended) {
+            await this.#ctx.mandates.end(mandate);
+        }
         removed.forEach((id) => this.#evaluator.remove(id, now));
         rows.forEach((row) => this.#evaluator.put(row, now));
         return problems;
@@ -140,16 +198,19 @@ export class Rules {
             return { ...stored };
         });
         audit({ resourceId: id, before: this.#view(before) });
+        if (before.mandate != null) {
+            await this.#ctx.mandates.end(before.mandate);
+        }
         this.#evaluator.remove(id, this.#now());
     }
 
-    #view(row: RuleRow): RuleView {
-        return toRuleView(row, this.#evaluator.firing(row.id));
+    #view(row: RuleRow, isWhole = true): RuleView {
+        return toRuleView(row, this.#evaluator.firing(row.id), isWhole);
     }
 
     async #write<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
         try {
-            return await this.#db.write(work);
+            return await this.#ctx.db.write(work);
         } catch (error) {
             if (error instanceof UniqueConstraintViolationException) {
                 throw errors.conflict('name');
@@ -164,14 +225,20 @@ function fieldsOf({
     name,
     metric,
     operator,
-    threshold,
+    threshold = operator === 'absent' ? 0 : Number.NaN,
     recoverThreshold = null,
     forSeconds,
     severity,
     enabled,
-    channels = null
-}: Fields): Fields {
-    return { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled, channels };
+    channels = null,
+    repeatSeconds = null,
+    cooldownSeconds,
+    action = null
+}: Omit<Fields, 'threshold'> & { readonly threshold?: number | undefined }): Fields {
+    return {
+        ...{ name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled },
+        ...{ channels, repeatSeconds, cooldownSeconds, action }
+    };
 }
 
 /** @throws TOO_MANY_RULES 40950 */
@@ -188,11 +255,16 @@ async function updateRule(em: EntityManager, stored: RuleRow, fields: Fields, no
     if (isDeepStrictEqual(fieldsOf(stored), fields)) {
         return { ...stored };
     }
-    const next = { ...stored, ...fields, version: stored.version + 1, updatedAt: now };
+    // A person authorized that very action, for that very reason.
+    const isSame = (['action', 'metric', 'operator', 'threshold', 'forSeconds'] as const).every((key) =>
+        isDeepStrictEqual(stored[key] ?? null, fields[key] ?? null)
+    );
+    const mandate = isSame ? (stored.mandate ?? null) : null;
+    const next = { ...stored, ...fields, mandate, version: stored.version + 1, updatedAt: now };
     await em.nativeUpdate(
         RuleEntity,
         { id: stored.id },
-        { ...fields, version: next.version, updatedAt: now }
+        { ...fields, mandate, version: next.version, updatedAt: now }
     );
     return next;
 }
@@ -220,8 +292,11 @@ function check({ name, metric, operator, threshold, recoverThreshold }: Fields):
     if (parseSeriesName(metric) === null) {
         problems.push({ path: 'metric', message: 'metric must be one that GET metrics/catalogue lists' });
     }
+    if (Number.isNaN(threshold)) {
+        problems.push({ path: 'threshold', message: 'threshold is required' });
+    }
     const back = recoverThreshold ?? threshold;
-    if (operator.startsWith('>') ? back > threshold : back < threshold) {
+    if (operator !== 'absent' && (operator.startsWith('>') ? back > threshold : back < threshold)) {
         problems.push({
             path: 'recoverThreshold',
             message: `recoverThreshold must not be ${operator.startsWith('>') ? 'higher' : 'lower'} than threshold when operator is ${operator}`

@@ -4,7 +4,13 @@ import { joi, type Value } from '@portico/sdk';
 import type { AlertRow, RuleRow } from '../entities.ts';
 
 const ignored = joi.readOnly(joi.any()).description('Ignored in a write');
-const readOnly = { id: ignored, firing: ignored, createdAt: ignored, updatedAt: ignored };
+const readOnly = {
+    id: ignored,
+    firing: ignored,
+    authorized: ignored,
+    createdAt: ignored,
+    updatedAt: ignored
+};
 const name = joi
     .string()
     .min(1)
@@ -20,9 +26,11 @@ const metric = joi
         '`cpu.usage`; `disk.usedPercent` watches every disk by itself, `disk.usedPercent:/srv` only that one'
     );
 const operator = joi
-    .valid('>', '>=', '<', '<=')
+    .valid('>', '>=', '<', '<=', 'absent')
     .label('Comparison')
-    .description('How a value that is too much compares to the threshold');
+    .description(
+        'How a value that is too much compares to the threshold; `absent`: there is no value for `forSeconds`'
+    );
 const threshold = joi.number().min(-1e15).max(1e15).label('Threshold');
 const recoverThreshold = threshold
     .allow(null)
@@ -49,6 +57,62 @@ const channels = joi
     .description('Ids of the notification channels that alone tell of it; null: those whose events match')
     .meta({ ui: { ref: 'channels.list' } });
 
+const values = (label: string) => joi.object({}).unknown().label(label);
+const repeatSeconds = joi
+    .number()
+    .integer()
+    .min(60)
+    .max(604_800)
+    .allow(null)
+    .label('Tell again every')
+    .unit('second')
+    .description('While it fires and is not acknowledged; null: it is told once');
+const cooldownSeconds = joi
+    .number()
+    .integer()
+    .min(0)
+    .max(604_800)
+    .label('Quiet for')
+    .unit('second')
+    .description(
+        'An alert of the same rule and instance so soon after the last notification is recorded and not told'
+    );
+const action = joi
+    .object({
+        route: joi
+            .string()
+            .pattern(/^[a-z][A-Za-z0-9_.-]{1,99}$/, 'id of a route')
+            .required()
+            .label('Route')
+            .description('As in the document of the API, such as `cronjob.runTask`'),
+        params: values('Parameters of the path').default({}),
+        query: values('Parameters of the query').default({}),
+        payload: joi.any().allow(null).default(null).label('Body'),
+        cooldownSeconds: joi
+            .number()
+            .integer()
+            .min(60)
+            .max(604_800)
+            .default(600)
+            .label('At most every')
+            .unit('second'),
+        perDay: joi.number().integer().min(1).max(1_000).default(10).label('At most a day')
+    })
+    .allow(null)
+    .label('Action')
+    .description(
+        'A route of the panel that is called when an alert begins, in the name of the person who authorized it. Parameters and body are shown with the permission `write` alone'
+    );
+/** What a rule does when an alert begins. */
+export interface RuleAction {
+    readonly route: string;
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly payload: unknown;
+    readonly cooldownSeconds: number;
+    readonly perDay: number;
+}
+
 /** How answers show a severity. */
 const severityUi = { tones: { info: 'neutral', warning: 'warning', critical: 'bad' } } as const;
 
@@ -57,12 +121,15 @@ export const newRule = joi.object({
     name: name.required(),
     metric: metric.required(),
     operator: operator.default('>'),
-    threshold: threshold.required(),
+    threshold: threshold.description('Needed, but for `absent`'),
     recoverThreshold: recoverThreshold.default(null),
     forSeconds: forSeconds.default(60),
     severity: severity.default('warning'),
     enabled: joi.boolean().default(true).label('Enabled'),
     channels: channels.default(null),
+    repeatSeconds: repeatSeconds.default(null),
+    cooldownSeconds: cooldownSeconds.default(0),
+    action: action.default(null),
     version: ignored,
     ...readOnly
 });
@@ -77,6 +144,9 @@ export const changedRule = joi.object({
     severity,
     enabled: joi.boolean().label('Enabled'),
     channels,
+    repeatSeconds,
+    cooldownSeconds,
+    action,
     version: joi.number().integer().label('Version').description('Acts as If-Match'),
     ...readOnly
 });
@@ -109,7 +179,7 @@ export const ruleSchema = joi.object({
         .label('Metric')
         .meta({ ui: { column: 2 } }),
     operator: joi
-        .valid('>', '>=', '<', '<=')
+        .valid('>', '>=', '<', '<=', 'absent')
         .required()
         .label('Comparison')
         .meta({ ui: { column: 3 } }),
@@ -127,6 +197,14 @@ export const ruleSchema = joi.object({
         .label('Enabled')
         .meta({ ui: { column: 5 } }),
     channels: channels.required(),
+    repeatSeconds: repeatSeconds.required(),
+    cooldownSeconds: cooldownSeconds.required(),
+    action: action.required(),
+    authorized: joi
+        .boolean()
+        .required()
+        .label('Authorized')
+        .description('A person let the rule call its route'),
     firing: joi
         .number()
         .integer()
@@ -172,7 +250,7 @@ export const alertSchema = joi.object({
         .required()
         .label('Instance')
         .meta({ ui: { column: 2 } }),
-    operator: joi.valid('>', '>=', '<', '<=').required().label('Comparison'),
+    operator: joi.valid('>', '>=', '<', '<=', 'absent').required().label('Comparison'),
     threshold: joi.number().required().label('Threshold'),
     severity: severity.required().meta({ ui: { ...severityUi, column: 4 } }),
     state: joi
@@ -180,9 +258,9 @@ export const alertSchema = joi.object({
         .required()
         .label('State')
         .meta({ ui: { column: 3, tones: { firing: 'bad', ended: 'good' } } }),
-    value: joi.number().required().label('Value').description('When it fired'),
-    worst: joi.number().required().label('Worst value'),
-    last: joi.number().required().label('Last value'),
+    value: joi.number().allow(null).required().label('Value').description('When it fired; null for `absent`'),
+    worst: joi.number().allow(null).required().label('Worst value'),
+    last: joi.number().allow(null).required().label('Last value'),
     firedAt: joi
         .string()
         .isoDate()
@@ -201,13 +279,23 @@ export const alertSchema = joi.object({
         .allow(null)
         .required()
         .label('Ended because')
-        .description('`gone`: nothing was measured for an hour')
+        .description('`gone`: nothing was measured for an hour'),
+    acknowledgedBy: joi.string().allow(null).required().label('Acknowledged by'),
+    acknowledgedAt: joi.string().isoDate().allow(null).required().label('Acknowledged'),
+    note: joi.string().allow(null).required().label('Note'),
+    silencedBy: joi
+        .number()
+        .integer()
+        .allow(null)
+        .required()
+        .label('Silenced by')
+        .meta({ ui: { ref: 'monitoring.silences' } })
 });
 /** An alert in answers. */
 export type AlertView = Value<typeof alertSchema>;
 
-/** Shows a rule as answers have it. */
-export function toRuleView(row: RuleRow, firing: number): RuleView {
+/** Shows a rule as answers have it. @param isWhole - false: without what its action sends */
+export function toRuleView(row: RuleRow, firing: number, isWhole = true): RuleView {
     return {
         id: row.id,
         name: row.name,
@@ -219,6 +307,15 @@ export function toRuleView(row: RuleRow, firing: number): RuleView {
         severity: row.severity as RuleView['severity'],
         enabled: row.enabled,
         channels: row.channels == null ? null : [...row.channels],
+        repeatSeconds: row.repeatSeconds ?? null,
+        cooldownSeconds: row.cooldownSeconds,
+        action:
+            row.action == null
+                ? null
+                : isWhole
+                  ? { ...row.action }
+                  : { ...row.action, params: {}, query: {}, payload: null },
+        authorized: row.mandate != null,
         firing,
         version: row.version,
         createdAt: new Date(row.createdAt).toISOString(),
@@ -238,12 +335,16 @@ export function toAlertView(row: AlertRow): AlertView {
         threshold: row.threshold,
         severity: row.severity as AlertView['severity'],
         state: row.endedAt === null || row.endedAt === undefined ? 'firing' : 'ended',
-        value: row.value,
-        worst: row.worst,
-        last: row.last,
+        value: row.operator === 'absent' ? null : row.value,
+        worst: row.operator === 'absent' ? null : row.worst,
+        last: row.operator === 'absent' ? null : row.last,
         firedAt: new Date(row.firedAt).toISOString(),
         endedAt:
             row.endedAt === null || row.endedAt === undefined ? null : new Date(row.endedAt).toISOString(),
-        endedBy: (row.endedBy ?? null) as AlertView['endedBy']
+        endedBy: (row.endedBy ?? null) as AlertView['endedBy'],
+        acknowledgedBy: row.acknowledgedBy ?? null,
+        acknowledgedAt: row.acknowledgedAt == null ? null : new Date(row.acknowledgedAt).toISOString(),
+        note: row.note ?? null,
+        silencedBy: row.silencedBy ?? null
     };
 }

@@ -78,7 +78,7 @@ export async function findEngineProblems(question: PanelQuestion): Promise<Findi
 }
 
 /** Calls an operation of the panel as the caller; null when it is refused, fails, or does not answer in time. */
-async function askPanel({ ctx, actor, signal }: PanelQuestion, id: string): Promise<unknown> {
+export async function askPanel({ ctx, actor, signal }: PanelQuestion, id: string): Promise<unknown> {
     try {
         const { status, data } = await ctx.api.call(actor, { id, signal });
         return status === 200 ? data : null;

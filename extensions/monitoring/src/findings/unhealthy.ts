@@ -44,7 +44,10 @@ export async function collectFindings(
         kind: 'alert',
         severity: row.severity as Finding['severity'],
         subject: nameSeries(row.metric, row.instance),
-        message: `${row.name}: ${Math.round(row.last * 100) / 100} (${row.operator} ${row.threshold})`,
+        message:
+            row.operator === 'absent'
+                ? `${row.name}: there is no value`
+                : `${row.name}: ${Math.round(row.last * 100) / 100} (${row.operator} ${row.threshold})`,
         since: new Date(row.firedAt).toISOString(),
         remedy: null
     }));

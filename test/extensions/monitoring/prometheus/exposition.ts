@@ -40,7 +40,13 @@ const alert = {
     firedAt: 1,
     endedAt: null,
     endedBy: null,
-    notified: 1
+    notified: 1,
+    toldAt: null,
+    acknowledgedBy: null,
+    acknowledgedAt: null,
+    note: null,
+    silencedBy: null,
+    actionDue: false
 };
 
 describe('expose', () => {
