@@ -1,5 +1,5 @@
 /** Containers, images and compose stacks of one Docker or Podman engine, under one policy. */
-import { definePlugin } from '@portico/sdk';
+import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
@@ -7,12 +7,14 @@ import { registerBackupHooks } from './hooks/backup.ts';
 import { registerExportHooks } from './hooks/export-section.ts';
 import { followContainers } from './hosts/following.ts';
 import { isEngineAway } from './hosts/hosts.ts';
+import { type Machine, realMachine } from './machine.ts';
 import { createContract } from './partners/contract.ts';
 import { registerAdoptionRoutes } from './routes/adoption.ts';
 import { registerBuildRoutes } from './routes/builds.ts';
 import { registerComposeRoutes } from './routes/compose.ts';
 import { registerContainerRoutes } from './routes/containers.ts';
 import { registerContentRoutes } from './routes/contents.ts';
+import { registerDaemonRoutes } from './routes/daemon.ts';
 import { registerEngineRoutes } from './routes/engine.ts';
 import { registerExecRoutes } from './routes/exec.ts';
 import { registerHookRoutes } from './routes/hooks.ts';
@@ -27,37 +29,43 @@ import { registerVolumeRoutes } from './routes/volumes.ts';
 import { createServices, type Services } from './services.ts';
 import { type Ctx, settings } from './settings.ts';
 
+/** The plugin on a machine; tests have one of their own. */
+export function defineContainer(machine: Machine): PluginDefinition {
+    return definePlugin({
+        settings,
+        entities,
+        migrations,
+        setup(ctx) {
+            const services = createServices(ctx, machine);
+            registerContainerRoutes(ctx, services);
+            registerComposeRoutes(ctx, services);
+            registerStackRoutes(ctx, services);
+            registerAdoptionRoutes(ctx, services);
+            registerHookRoutes(ctx, services);
+            registerHostRoutes(ctx, services);
+            registerStreamRoutes(ctx, services);
+            registerImageRoutes(ctx, services);
+            registerBuildRoutes(ctx, services);
+            registerNetworkRoutes(ctx, services);
+            registerVolumeRoutes(ctx, services);
+            registerContentRoutes(ctx, services);
+            registerPruneRoutes(ctx, services);
+            registerExecRoutes(ctx, services);
+            registerSessionRoutes(ctx, services);
+            registerEngineRoutes(ctx, services);
+            registerDaemonRoutes(ctx, services);
+            registerBackupHooks(ctx, services);
+            registerExportHooks(ctx, services);
+            registerHealthChecks(ctx, services);
+            ctx.onStart(() => start(ctx, services));
+            ctx.onStop(() => services.stats.close());
+            return createContract(ctx, services);
+        }
+    });
+}
+
 /** The plugin. */
-export default definePlugin({
-    settings,
-    entities,
-    migrations,
-    setup(ctx) {
-        const services = createServices(ctx);
-        registerContainerRoutes(ctx, services);
-        registerComposeRoutes(ctx, services);
-        registerStackRoutes(ctx, services);
-        registerAdoptionRoutes(ctx, services);
-        registerHookRoutes(ctx, services);
-        registerHostRoutes(ctx, services);
-        registerStreamRoutes(ctx, services);
-        registerImageRoutes(ctx, services);
-        registerBuildRoutes(ctx, services);
-        registerNetworkRoutes(ctx, services);
-        registerVolumeRoutes(ctx, services);
-        registerContentRoutes(ctx, services);
-        registerPruneRoutes(ctx, services);
-        registerExecRoutes(ctx, services);
-        registerSessionRoutes(ctx, services);
-        registerEngineRoutes(ctx, services);
-        registerBackupHooks(ctx, services);
-        registerExportHooks(ctx, services);
-        registerHealthChecks(ctx, services);
-        ctx.onStart(() => start(ctx, services));
-        ctx.onStop(() => services.stats.close());
-        return createContract(ctx, services);
-    }
-});
+export default defineContainer(realMachine);
 
 /** Removes what a panel that was killed left, and begins what goes on by itself. */
 async function start(ctx: Ctx, services: Services): Promise<void> {

@@ -3,6 +3,7 @@ import { Builds } from './builds/builds.ts';
 import { Containers } from './containers/containers.ts';
 import { Making } from './containers/making.ts';
 import { Sessions } from './containers/sessions.ts';
+import { Daemon } from './daemon/daemon.ts';
 import { Adopted } from './engine/adopted.ts';
 import { Engine } from './engine/engine.ts';
 import { Inventory } from './engine/inventory.ts';
@@ -12,6 +13,7 @@ import { ImageArchives } from './images/archives.ts';
 import { Images } from './images/images.ts';
 import { Registries } from './images/registries.ts';
 import { ImageUpdates } from './images/updates.ts';
+import type { Machine } from './machine.ts';
 import { Exceptions } from './policy/exceptions.ts';
 import { Policy } from './policy/policy.ts';
 import { Prune } from './prune/prune.ts';
@@ -37,6 +39,7 @@ import { Snapshots } from './volumes/snapshots.ts';
 /** What the routes ask. */
 export interface Services {
     readonly engine: Engine;
+    readonly daemon: Daemon;
     readonly inventory: Inventory;
     readonly exceptions: Exceptions;
     readonly policy: Policy;
@@ -66,7 +69,7 @@ export interface Services {
 }
 
 /** Makes the services and connects them. */
-export function createServices(ctx: Ctx): Services {
+export function createServices(ctx: Ctx, machine: Machine): Services {
     const engine = new Engine(ctx);
     const adopted = new Adopted(ctx);
     const inventory = new Inventory(engine, adopted);
@@ -88,6 +91,7 @@ export function createServices(ctx: Ctx): Services {
     const runner = new StackRunner(ctx);
     return {
         engine,
+        daemon: new Daemon(ctx, engine, machine),
         inventory,
         exceptions,
         policy,

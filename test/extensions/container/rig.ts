@@ -5,7 +5,8 @@ import { join } from 'node:path';
 
 import { createTestHost, type TestAnswer, type TestHost } from '@portico/testing';
 
-import container from '../../../extensions/container/src/index.ts';
+import { defineContainer } from '../../../extensions/container/src/index.ts';
+import type { Machine } from '../../../extensions/container/src/machine.ts';
 import { type EngineKind, TestEngine } from './engines.ts';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are looked into by the tests, field by field
@@ -17,6 +18,13 @@ export interface EndedTask {
     readonly result: Data;
     readonly error: { readonly code: number; readonly message: string } | null;
 }
+
+/** The engine of the test in the place of the machine's own. As with systemd, what does not start is seen when it is asked. */
+const machineOf = (engine: TestEngine): Machine => ({
+    daemonFile: join(engine.root, 'daemon.json'),
+    applyDaemon: async (_ctx, how) =>
+        how === 'reload' ? engine.reload() : engine.restart().catch(() => undefined)
+});
 
 /** One plugin, one engine, and folders for binds. */
 export class ContainerRig implements AsyncDisposable {
@@ -34,7 +42,7 @@ export class ContainerRig implements AsyncDisposable {
         const engine = await TestEngine.start(kind);
         const folder = mkdtempSync(join(tmpdir(), 'pcr-'));
         mkdirSync(join(folder, 'roots'));
-        const host = await createTestHost(container, {
+        const host = await createTestHost(defineContainer(machineOf(engine)), {
             package: new URL('../../../extensions/container/package.json', import.meta.url),
             machine: 'real',
             settings: {
@@ -43,7 +51,7 @@ export class ContainerRig implements AsyncDisposable {
                 bindRoots: [join(folder, 'roots')],
                 ...settings
             },
-            timing: { patienceMs: 30_000 }
+            timing: { patienceMs: 60_000 }
         });
         host.network.lead(engine.socket, { path: engine.socket });
         return new ContainerRig(host, engine, folder);

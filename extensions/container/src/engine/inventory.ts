@@ -4,6 +4,7 @@ import { errors } from '@portico/sdk';
 import { familiarName } from '../images/reference.ts';
 import { specOf } from '../spec/from-inspect.ts';
 import { isReservedLabel, labelOf, type Spec } from '../spec/spec.ts';
+import { type Adopted, withStack } from './adopted.ts';
 import type {
     EngineNetwork,
     EngineVolume,
@@ -13,7 +14,6 @@ import type {
     ListedContainer,
     ListedImage
 } from './documents.ts';
-import { type Adopted, withStack } from './adopted.ts';
 import type { Engine } from './engine.ts';
 
 /** A container with its spec. */

@@ -14,7 +14,7 @@ import { imagesOf } from './deployer.ts';
 import { composeOf } from './from-containers.ts';
 import type { Planner } from './planner.ts';
 import type { StackStore } from './revisions.ts';
-import { isStackName, type StackSource, stackNameWords } from './source.ts';
+import { isStackName, stackNameWords, type StackSource } from './source.ts';
 
 const mostBytes = 1_048_576;
 

@@ -1,5 +1,5 @@
 /** A compose text written from containers that exist, for a stack whose file is not known. */
-import { type WrittenService, unwritable, writeServices } from '../compose/write.ts';
+import { unwritable, writeServices, type WrittenService } from '../compose/write.ts';
 import type { KnownContainer } from '../engine/inventory.ts';
 import { fail } from '../errors.ts';
 import { labelOf, type Spec } from '../spec/spec.ts';

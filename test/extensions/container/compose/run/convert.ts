@@ -3,8 +3,7 @@ import * as Lab from '@hapi/lab';
 
 import { compile } from '../../../../../extensions/container/src/compose/compile.ts';
 import { composeFromRun } from '../../../../../extensions/container/src/compose/run/convert.ts';
-import type { Spec } from '../../../../../extensions/container/src/spec/spec.ts';
-import { emptySpec } from '../../../../../extensions/container/src/spec/spec.ts';
+import { emptySpec, type Spec } from '../../../../../extensions/container/src/spec/spec.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
