@@ -168,12 +168,12 @@ function isVast(body: unknown): boolean {
     while (waiting.length > 0) {
         const value = waiting.pop();
         if (typeof value === 'object' && value !== null) {
-            const inner = Object.values(value);
-            seen += inner.length;
+            const keys = Object.keys(value);
+            seen += keys.length;
             if (seen > mostValues) {
                 return true;
             }
-            waiting.push(...inner);
+            waiting.push(...keys.map((key) => (value as Readonly<Record<string, unknown>>)[key]));
         }
     }
     return false;

@@ -1,0 +1,40 @@
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import { joi } from '@portico/sdk';
+import { validate } from '@portico/sdk/host';
+
+export const lab = Lab.script();
+const { describe, it } = lab;
+
+const schema = joi.object({ document: joi.record(joi.any()).required(), last: joi.string().required() });
+const many = (count: number, name: string): Record<string, number> =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`${name}${n}`, n]));
+
+describe('validate', () => {
+    it('takes a vast body whose required key comes last', () => {
+        const body = { document: many(5_000, 'key'), last: 'here' };
+        expect(validate(schema, body, 'payload', 'POST')).to.equal(body);
+    });
+
+    it('names a hundred of many unknown keys, and nothing that the rest of the body may have', () => {
+        const error = expect(() =>
+            validate(schema, { document: {}, ...many(80_000, 'odd'), last: 'here' }, 'payload', 'POST')
+        ).to.throw() as unknown as { readonly code: number; readonly data: unknown };
+        const text = JSON.stringify(error);
+        expect(error.code).to.equal(40001);
+        expect(text).to.include('odd0 is not allowed').and.to.include('odd98 is not allowed');
+        expect(text).not.to.include('odd99 is not allowed');
+    });
+
+    it('finds a NUL in a key and in a text, and names its place', () => {
+        for (const [document, path] of [
+            [{ a: { b: ['x', 'y\0'] } }, 'document.a.b.1'],
+            [{ a: { 'k\0': 1 } }, 'document.a.k\\\\0']
+        ] as const) {
+            const error = expect(() =>
+                validate(schema, { document, last: '' }, 'payload', 'POST')
+            ).to.throw() as unknown as object;
+            expect(JSON.stringify(error)).to.include(path);
+        }
+    });
+});
