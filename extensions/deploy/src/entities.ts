@@ -40,6 +40,10 @@ export const ProjectEntity = defineEntity({
         hookKey: p.string().nullable(),
         /** Sealed. */
         hookSecret: p.text().nullable(),
+        /** The project that this one is a preview of. */
+        previewOf: p.integer().nullable(),
+        /** It runs code of a fork: no secret goes there. */
+        fork: p.boolean(),
         createdAt: p.integer()
     }
 });
@@ -122,6 +126,50 @@ export const ConnectionEntity = defineEntity({
 /** A row of `deploy_connections`. */
 export type ConnectionRow = Row<InferEntity<typeof ConnectionEntity>>;
 
+/** A pull request of a project. */
+export const PreviewEntity = defineEntity({
+    name: 'DeployPreview',
+    tableName: 'deploy_previews',
+    properties: {
+        id: p.integer().primary(),
+        projectId: p.integer(),
+        /** Number of the pull request. */
+        number: p.integer(),
+        branch: p.string(),
+        fork: p.boolean(),
+        /** The head of the pull request. */
+        commit: p.string(),
+        approvedCommit: p.string().nullable(),
+        /** The project that it runs as; null while nothing of it runs. */
+        childId: p.integer().nullable(),
+        closed: p.boolean(),
+        domain: p.string(),
+        /** The comment on the pull request. */
+        commentId: p.integer().nullable(),
+        expiresAt: p.integer()
+    }
+});
+/** A row of `deploy_previews`. */
+export type PreviewRow = Row<InferEntity<typeof PreviewEntity>>;
+
+/** A command of a project that runs at certain times. */
+export const CronEntity = defineEntity({
+    name: 'DeployCron',
+    tableName: 'deploy_crons',
+    properties: {
+        id: p.integer().primary(),
+        version: p.integer(),
+        projectId: p.integer(),
+        name: p.string(),
+        /** JSON: what an admin says of it. */
+        config: p.text(),
+        /** JSON: how it ended last. */
+        lastRun: p.text().nullable()
+    }
+});
+/** A row of `deploy_crons`. */
+export type CronRow = Row<InferEntity<typeof CronEntity>>;
+
 /** A delivery of a hook that was taken: the same one does nothing again. */
 export const DeliveryEntity = defineEntity({
     name: 'DeployDelivery',
@@ -143,6 +191,8 @@ export const entities = [
     VariablesEntity,
     GroupEntity,
     ConnectionEntity,
+    PreviewEntity,
+    CronEntity,
     DeliveryEntity,
     KeyEntity
 ];
@@ -166,6 +216,20 @@ export const migrations: readonly Migration[] = [
             secrets text not null)`,
             'create table deploy_deliveries (id text primary key, at integer not null)',
             'create table deploy_keys (name text primary key, sealed text not null)'
+        ]
+    },
+    {
+        name: '0002-previews-crons',
+        up: [
+            'alter table deploy_projects add column preview_of integer references deploy_projects (id)',
+            'alter table deploy_projects add column fork integer not null default 0',
+            `create table deploy_previews (id integer primary key autoincrement, project_id integer not null references deploy_projects (id) on delete cascade,
+            number integer not null, branch text not null, fork integer not null, "commit" text not null, approved_commit text, child_id integer,
+            closed integer not null, domain text not null, comment_id integer, expires_at integer not null)`,
+            'create unique index deploy_preview_numbers on deploy_previews (project_id, number)',
+            `create table deploy_crons (id integer primary key autoincrement, version integer not null,
+            project_id integer not null references deploy_projects (id) on delete cascade, name text not null, config text not null, last_run text)`,
+            'create unique index deploy_cron_names on deploy_crons (project_id, name)'
         ]
     }
 ];

@@ -8,6 +8,7 @@ export const fail = defineErrors({
     NOT_KEPT: { code: 40951, message: 'The release of this deployment is not kept any more' },
     COMMIT_CHANGED: { code: 40952, message: 'The head of the pull request is another one now' },
     REPOSITORY_REFUSED: { code: 42250, message: 'This repository is refused: {why}' },
+    FORGE_FAILED: { code: 50250, message: 'The API of the forge gave no answer: {why}' },
     QUEUE_FULL: { code: 42950, message: '{waiting} deployments wait already' }
 });
 

@@ -4,14 +4,18 @@ import { definePlugin, type PluginDefinition } from '@portico/sdk';
 import type { DeployContract } from './contract.ts';
 import { recoverDeployments } from './deployments/recovery.ts';
 import { entities, migrations } from './entities.ts';
+import { registerExportHooks } from './export-section.ts';
 import { registerHealthChecks } from './health.ts';
 import { type Machine, realMachine } from './machine.ts';
-import { createContract } from './partners.ts';
+import { partners } from './partners.ts';
+import { createContract } from './projects/offered.ts';
 import { registerArtifactRoutes } from './routes/artifacts.ts';
 import { registerConnectionRoutes } from './routes/connections.ts';
+import { registerCronRoutes } from './routes/crons.ts';
 import { registerDeploymentRoutes } from './routes/deployments.ts';
 import { registerHookRoutes } from './routes/hooks.ts';
 import { registerLogRoutes } from './routes/logs.ts';
+import { registerPreviewRoutes } from './routes/previews.ts';
 import { registerProcessRoutes } from './routes/processes.ts';
 import { registerProjectRoutes } from './routes/projects.ts';
 import { registerToolRoutes } from './routes/tools.ts';
@@ -23,6 +27,7 @@ import { settings } from './settings.ts';
 export function defineDeploy(machine: Machine): PluginDefinition<DeployContract> {
     return definePlugin({
         settings,
+        ...partners,
         entities,
         migrations,
         setup(ctx) {
@@ -36,10 +41,16 @@ export function defineDeploy(machine: Machine): PluginDefinition<DeployContract>
             registerHookRoutes(ctx, services);
             registerArtifactRoutes(ctx, services);
             registerToolRoutes(ctx, services);
+            registerPreviewRoutes(ctx, services);
+            registerCronRoutes(ctx, services);
+            registerExportHooks(ctx, services);
             registerHealthChecks(ctx, services);
             ctx.onStart(async () => {
                 await recoverDeployments({ ctx, ...services });
+                await services.previews.sweep();
                 services.queue.pump();
+                await services.previews.start();
+                await services.crons.start();
                 await services.polling.start();
             });
             return createContract(services);

@@ -1,22 +1,9 @@
-/** The contract on the services of this generation. */
-import { errors } from '@portico/sdk';
+/** The plugins that this one works with. */
+import type { ContainerContract } from '@portico/plugin-container/contract';
+import type { MonitoringContract } from '@portico/plugin-monitoring/contract';
+import { contract } from '@portico/sdk';
 
-import type { DeployContract } from './contract.ts';
-import { checkProject } from './projects/checks.ts';
-import { readProject } from './projects/shapes.ts';
-import type { Services } from './services.ts';
-
-/** The contract that `setup` returns. */
-export function createContract(services: Services): DeployContract {
-    return {
-        async createProject({ project }, { actor }) {
-            if (actor?.can('write') !== true) {
-                throw errors.forbidden('deploy:write');
-            }
-            const input = readProject(project);
-            await checkProject(services, input);
-            const { id } = await services.store.addProject(input);
-            return { id };
-        }
-    };
-}
+/** The partners of the definition. */
+export const partners = {
+    optional: { container: contract<ContainerContract>(), monitoring: contract<MonitoringContract>() }
+};

@@ -2,6 +2,7 @@
 import { Artifacts } from './build/artifacts.ts';
 import { Builder } from './build/builder.ts';
 import { Provenance } from './build/provenance.ts';
+import { Crons } from './crons/crons.ts';
 import { Logs } from './deployments/log.ts';
 import { Pipeline } from './deployments/pipeline.ts';
 import { Queue } from './deployments/queue.ts';
@@ -9,17 +10,23 @@ import { Retention } from './deployments/retention.ts';
 import { Store } from './deployments/store.ts';
 import { Variables } from './env/variables.ts';
 import { Connections } from './git/connections.ts';
+import { Forges } from './git/forges.ts';
 import { Git } from './git/git.ts';
 import type { Machine } from './machine.ts';
+import { Comments } from './previews/comments.ts';
+import { Previews } from './previews/previews.ts';
+import { PreviewStore } from './previews/store.ts';
 import { ProjectChanges } from './projects/changes.ts';
 import { ProjectViews } from './projects/views.ts';
 import { Canaries } from './releases/canary.ts';
+import { Commands } from './releases/commands.ts';
 import { Folders } from './releases/folders.ts';
 import { Hosts } from './releases/hosts.ts';
 import { Processes } from './releases/processes.ts';
 import { Releases } from './releases/releases.ts';
 import { Sandboxes } from './sandbox/programs.ts';
 import type { Ctx } from './settings.ts';
+import { RequiredChecks } from './triggers/checks.ts';
 import { Hooks } from './triggers/hooks.ts';
 import { Polling } from './triggers/polling.ts';
 
@@ -41,6 +48,11 @@ export interface Services {
     readonly changes: ProjectChanges;
     readonly canaries: Canaries;
     readonly provenance: Provenance;
+    readonly forges: Forges;
+    readonly commands: Commands;
+    readonly crons: Crons;
+    readonly previewStore: PreviewStore;
+    readonly previews: Previews;
     readonly hooks: Hooks;
     readonly polling: Polling;
 }
@@ -60,10 +72,16 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const retention = new Retention(store, releases);
     const artifacts = new Artifacts(folders, sandboxes);
     const builder = new Builder({ ctx, folders, git, sandboxes, artifacts });
-    const canaries = new Canaries(hosts, releases);
+    const canaries = new Canaries(ctx, hosts, releases);
     const provenance = new Provenance(ctx);
     const released = ctx.hooks.define('deploy.released', { kind: 'notify', summary: 'A release serves' });
+    const forges = new Forges(ctx);
+    const checks = new RequiredChecks(connections, forges);
+    const previewStore = new PreviewStore(ctx);
+    const comments = new Comments({ ctx, store, connections, forges, previews: previewStore });
     const pipeline = new Pipeline({
+        checks,
+        over: (project) => previews.told(project),
         released,
         provenance,
         canaries,
@@ -92,7 +110,22 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         releases
     };
     const changes = new ProjectChanges(shared);
-    const hooks = new Hooks(ctx, store, queue);
+    const commands = new Commands({ store, folders, sandboxes, variables });
+    const crons = new Crons({ ctx, store, commands });
+    const previews: Previews = new Previews({
+        ctx,
+        store,
+        queue,
+        changes,
+        connections,
+        previews: previewStore,
+        comments
+    });
+    const hooks = new Hooks(ctx, store, queue, previews);
     const polling = new Polling({ ctx, store, queue, git, connections });
-    return { ...shared, retention, queue, views, changes, canaries, provenance, hooks, polling };
+    return {
+        ...shared,
+        ...{ retention, queue, views, changes, canaries, provenance, hooks, polling },
+        ...{ forges, commands, crons, previewStore, previews }
+    };
 }

@@ -1,5 +1,7 @@
 /** What an admin sets. */
-import { type Context, joi, type Value } from '@portico/sdk';
+import { type Context, joi, type Partners, type Value } from '@portico/sdk';
+
+import type { partners } from './partners.ts';
 
 const mebibyte = 2 ** 20;
 const gibibyte = 2 ** 30;
@@ -94,4 +96,7 @@ export const settings = joi.object({
 });
 
 /** The context of this plugin. */
-export type Ctx = Context<Value<typeof settings>>;
+export type Ctx = Context<
+    Value<typeof settings>,
+    Partners<Readonly<Record<never, never>>, (typeof partners)['optional']>
+>;

@@ -1,6 +1,7 @@
 /** Metrics of the machine with history, alert rules and Prometheus text. */
 import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
+import type { MonitoringContract } from './contract.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
@@ -22,7 +23,7 @@ import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 
 /** Defines the plugin for one machine: the real one, or the one of a test. */
-export function defineMonitoring(machine: Machine): PluginDefinition<void> {
+export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringContract> {
     return definePlugin({
         settings,
         entities,
@@ -67,6 +68,19 @@ export function defineMonitoring(machine: Machine): PluginDefinition<void> {
                 await traffic.stop();
                 await monitor.stop();
             });
+            return {
+                alerts: async ({ rules }) => {
+                    const firing = monitor.journal.firing();
+                    return rules.map((rule) => {
+                        const newest = firing.find((alert) => alert.rule === rule);
+                        return {
+                            rule,
+                            firing: newest !== undefined,
+                            since: newest === undefined ? null : new Date(newest.firedAt)
+                        };
+                    });
+                }
+            } satisfies MonitoringContract;
         }
     });
 }

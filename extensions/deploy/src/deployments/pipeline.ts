@@ -14,6 +14,7 @@ import type { Canaries } from '../releases/canary.ts';
 import { freePort } from '../releases/ports.ts';
 import type { Candidate, Releases } from '../releases/releases.ts';
 import type { Ctx } from '../settings.ts';
+import type { RequiredChecks } from '../triggers/checks.ts';
 import type { DeploymentLog, Logs } from './log.ts';
 import { Progress } from './progress.ts';
 import type { Retention } from './retention.ts';
@@ -32,6 +33,9 @@ export interface PipelineParts {
     readonly releases: Releases;
     readonly canaries: Canaries;
     readonly retention: Retention;
+    readonly checks: RequiredChecks;
+    /** Is told of each deployment that is over, with its project. */
+    readonly over: (project: Project) => Promise<void>;
     /** Runs the hook `deploy.released`. */
     readonly released: (release: Released) => Promise<void>;
 }
@@ -61,7 +65,7 @@ export class Pipeline {
         try {
             await store.change(id, { state: 'building', startedAt: Date.now(), taskId: run.taskId });
             const deployment = await store.deployment(id);
-            const project = await store.project(deployment.projectId);
+            const project = await store.anyProject(deployment.projectId);
             const progress = new Progress(store, deployment, run.told);
             try {
                 await this.#deploy(project, deployment, progress, log, run);
@@ -70,6 +74,7 @@ export class Pipeline {
             }
             await progress.end();
             await store.change(id, { finishedAt: Date.now() });
+            await this.#parts.over(project);
         } catch (error) {
             // The plugin ends: what is left is taken up by its next start.
             if (!this.#parts.ctx.signal.aborted) {
@@ -89,7 +94,7 @@ export class Pipeline {
     ): Promise<void> {
         const { store, variables } = this.#parts;
         const { signal } = run;
-        const vars = await variables.effective(project.id, project.config.envGroups);
+        const vars = await variables.ofProject(project);
         log.hide(vars.filter(({ secret }) => secret).map(({ value }) => value));
         const plan =
             deployment.from === null
@@ -134,6 +139,7 @@ export class Pipeline {
             }
             await store.change(deployment.id, { commit, ref });
         }
+        await this.#parts.checks.wait(project, commit, (text) => log.say(text, 'fetch'), signal);
         const { artifact, plan } = await builder.build({
             project,
             deployment: { ...deployment, commit },
@@ -200,7 +206,7 @@ export class Pipeline {
         await (plan.runtime === 'process'
             ? progress.step('check', () => releases.check(candidate))
             : progress.skip('check'));
-        const { live: before } = await store.project(project.id);
+        const { live: before } = await store.anyProject(project.id);
         await this.#canary(candidate, before);
         run.beginSwitch();
         await progress.step('switch', async () => {

@@ -135,7 +135,7 @@ export class Queue {
     }
 
     async #start({ id, number, projectId }: DeploymentRow): Promise<void> {
-        const project = await this.#store.project(projectId);
+        const project = await this.#store.anyProject(projectId);
         const controller = new AbortController();
         const { promise: ended, resolve: end } = Promise.withResolvers<void>();
         const running: Running = { id, number, controller, switching: false, ended };

@@ -30,7 +30,7 @@ const serviceForm = /^p(\d+)-(\d+)-/;
 export async function recoverDeployments(parts: Parts): Promise<void> {
     const { store, folders } = parts;
     for (const deployment of await store.inStates(activeStates)) {
-        const project = await store.project(deployment.projectId);
+        const project = await store.anyProject(deployment.projectId);
         await ((await serves(parts, project, deployment))
             ? finish(parts, project, deployment)
             : undo(parts, deployment));
@@ -87,7 +87,7 @@ async function undo(
     { store, hosts, releases, retention, logs }: Parts,
     deployment: DeploymentRow
 ): Promise<void> {
-    const project = await store.project(deployment.projectId);
+    const project = await store.anyProject(deployment.projectId);
     await restoreLive({ store, hosts, releases }, project, deployment);
     await releases.end(deployment);
     await store.change(deployment.id, {
@@ -124,7 +124,7 @@ async function restoreLive(
 
 /** Ends programs of releases that got their last request before the plugin ended. */
 async function endStrays({ ctx, store, releases }: Parts): Promise<void> {
-    const projects = new Map((await store.projects()).map((project) => [project.id, project]));
+    const projects = new Map((await store.everyProject()).map((project) => [project.id, project]));
     if (projects.size === 0) {
         return;
     }

@@ -16,7 +16,7 @@ export class Retention {
 
     /** Keeps the newest releases of a project, and the one that serves. */
     async prune({ id, config }: Project): Promise<void> {
-        const { live } = await this.#store.project(id);
+        const { live } = await this.#store.anyProject(id);
         const kept = await this.#store.kept(id);
         const releases = [...new Set(kept.map(releaseOf))];
         const served = kept.find((each) => each.id === live);

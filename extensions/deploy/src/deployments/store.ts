@@ -40,7 +40,7 @@ export type ProjectChange = Partial<
 /** States in which a deployment is under way. */
 export const activeStates: readonly DeploymentState[] = ['building', 'releasing', 'canary'];
 
-const emptyProject = { live: null, hostId: null, hookKey: null, hookSecret: null };
+const emptyProject = { live: null, hostId: null, hookKey: null, hookSecret: null, previewOf: null };
 const emptyDeployment = {
     ref: null,
     commit: null,
@@ -67,16 +67,30 @@ export class Store {
         this.#ctx = ctx;
     }
 
-    /** All projects, by name. */
+    /** All projects of admins, by name: those that stand for previews are not among them. */
     async projects(): Promise<readonly Project[]> {
+        return (await this.everyProject()).filter(({ previewOf }) => previewOf === null);
+    }
+
+    /** All projects, by name, also those that stand for previews. */
+    async everyProject(): Promise<readonly Project[]> {
         const rows = await this.#ctx.db.read((em) =>
             em.find(ProjectEntity, {}, { orderBy: { name: 'asc' } })
         );
         return rows.map((row) => projectOf(row as ProjectRow));
     }
 
-    /** One project. @throws NOT_FOUND 40400 */
+    /** One project of an admin. What stands for a preview is none: it is changed by its preview alone. @throws NOT_FOUND 40400 */
     async project(id: number): Promise<Project> {
+        const found = await this.anyProject(id);
+        if (found.previewOf !== null) {
+            throw errors.notFound(`There is no project ${id}`);
+        }
+        return found;
+    }
+
+    /** One project, also one that stands for a preview. @throws NOT_FOUND 40400 */
+    async anyProject(id: number): Promise<Project> {
         const row = await this.#ctx.db.read((em) => em.findOne(ProjectEntity, id));
         if (row === null) {
             throw errors.notFound(`There is no project ${id}`);
@@ -91,7 +105,10 @@ export class Store {
     }
 
     /** Adds a project. @throws CONFLICT 40900 when the name is taken */
-    async addProject({ name, ...config }: ProjectInput): Promise<Project> {
+    async addProject(
+        { name, ...config }: ProjectInput,
+        preview: { readonly of: number; readonly fork: boolean } | null = null
+    ): Promise<Project> {
         const row = await this.#unique(() =>
             this.#ctx.db.write(async (em) => {
                 const entity = em.create(ProjectEntity, {
@@ -104,6 +121,8 @@ export class Store {
                     lastNumber: 0,
                     hookKey: null,
                     hookSecret: null,
+                    previewOf: preview?.of ?? null,
+                    fork: preview?.fork ?? false,
                     createdAt: Date.now()
                 });
                 await em.flush();
@@ -271,7 +290,11 @@ function whole(row: object): DeploymentRow {
 }
 
 function projectOf({ config, ...row }: ProjectRow): Project {
-    return { ...emptyProject, ...definedOf(row), config: JSON.parse(config) as ProjectConfig } as Project;
+    return {
+        ...emptyProject,
+        ...definedOf(row),
+        config: JSON.parse(config) as ProjectConfig
+    } as Project;
 }
 
 function definedOf(row: object): object {

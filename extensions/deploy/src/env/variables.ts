@@ -1,6 +1,7 @@
 /** Variables of projects and of groups: sealed at rest, and shown without secrets. */
 import { errors } from '@portico/sdk';
 
+import type { Project } from '../deployments/store.ts';
 import { GroupEntity, VariablesEntity } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 
@@ -83,6 +84,12 @@ export class Variables {
             }
         }
         return [...all.values()];
+    }
+
+    /** What programs of a project get. A preview gets what is meant for previews, and of a fork no secret. */
+    async ofProject({ id, previewOf, fork, config }: Project): Promise<readonly Variable[]> {
+        const all = await this.effective(previewOf ?? id, config.envGroups);
+        return previewOf === null ? all : all.filter(({ preview, secret }) => preview && !(fork && secret));
     }
 
     /** Refuses groups that there are not. @throws VALIDATION_FAILED 40001 */

@@ -11,6 +11,7 @@ import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
 import { type Address, hostOf, parseAddress } from './address.ts';
 import type { Credentials } from './credentials.ts';
+import { apiOf, type ForgeAccess, type ForgeKind, forgeOfHost } from './forges.ts';
 import type { Remote } from './git.ts';
 import { makeKey } from './keys.ts';
 
@@ -25,6 +26,7 @@ export interface ConnectionConfig {
     readonly username: string | null;
     readonly appId: string | null;
     readonly installationId: string | null;
+    readonly forge: ForgeKind | null;
     readonly apiUrl: string | null;
     readonly publicKey: string | null;
 }
@@ -103,7 +105,8 @@ export class Connections {
     /** Replaces a connection; secrets that are left out stay. @throws VALIDATION_FAILED 40001, CONFLICT 40900 */
     async replace(before: Connection, input: ConnectionInput): Promise<Connection> {
         // A secret never goes to another host than the one that it was given for.
-        const stays = input.host === before.config.host && input.kind === before.config.kind;
+        const { host, kind, apiUrl } = before.config;
+        const stays = input.host === host && input.kind === kind && (input.apiUrl ?? null) === apiUrl;
         const { config, secrets } = await this.#complete(input, stays ? await this.#secrets(before) : {});
         const sealed = await this.#ctx.secrets.seal(JSON.stringify(secrets));
         const version = before.version + 1;
@@ -173,6 +176,39 @@ export class Connections {
         return { address, credentials };
     }
 
+    /** How the API of a connection's forge is reached. @throws VALIDATION_FAILED 40001 for a key, and where no forge is named; DeploymentFailed FETCH_FAILED */
+    async forge(connection: Connection): Promise<ForgeAccess> {
+        const { kind, forge, host, apiUrl } = connection.config;
+        if (forge === null || kind === 'key') {
+            throw errors.invalid([
+                { path: 'connection', message: 'It must be a token or an app, and say which forge it is for' }
+            ]);
+        }
+        const { token = '', privateKey = '' } = await this.#secrets(connection);
+        return {
+            kind: forge,
+            api: (apiUrl ?? apiOf(forge, host)).replace(/\/+$/, ''),
+            token: kind === 'token' ? token : await this.#installationToken(connection, privateKey),
+            isApp: kind === 'github-app'
+        };
+    }
+
+    /** How the API of a project's forge is reached; null where nothing says which forge it is. */
+    async forgeOf({
+        url,
+        connection
+    }: Pick<ProjectConfig['source'], 'url' | 'connection'>): Promise<ForgeAccess | null> {
+        if (connection !== null) {
+            const found = await this.get(connection);
+            if (found.config.forge !== null && found.config.kind !== 'key') {
+                return this.forge(found);
+            }
+        }
+        const { host } = parseAddress(url);
+        const kind = forgeOfHost(host);
+        return kind === null ? null : { kind, api: apiOf(kind, host), token: null, isApp: false };
+    }
+
     async #credentials(connection: Connection): Promise<Credentials> {
         const { kind, username } = connection.config;
         const { token = '', privateKey = '' } = await this.#secrets(connection);
@@ -198,9 +234,7 @@ export class Connections {
         const claims = { iat: now - skewSeconds, exp: now + appMinutes * 60, iss: config.appId };
         const head = `${part({ alg: 'RS256', typ: 'JWT' })}.${part(claims)}`;
         const signature = createSign('RSA-SHA256').update(head).sign(privateKey, 'base64url');
-        const api =
-            config.apiUrl ??
-            (config.host === 'github.com' ? 'https://api.github.com' : `https://${config.host}/api/v3`);
+        const api = config.apiUrl ?? apiOf('github', config.host);
         const answer = await this.#ctx.fetch(
             `${api}/app/installations/${config.installationId}/access_tokens`,
             {
@@ -225,12 +259,18 @@ export class Connections {
         return value.token;
     }
 
+    /** A connection with its secrets, for exports. */
+    async exported(connection: Connection): Promise<ConnectionInput> {
+        const { publicKey: _publicKey, ...config } = connection.config;
+        return { name: connection.name, ...config, ...(await this.#secrets(connection)) };
+    }
+
     async #secrets({ sealed }: Connection): Promise<ConnectionSecrets> {
         return JSON.parse(await this.#ctx.secrets.open(sealed)) as ConnectionSecrets;
     }
 
     async #complete(
-        { kind, host, username, appId, installationId, apiUrl, token, privateKey }: ConnectionInput,
+        { kind, host, username, appId, installationId, forge, apiUrl, token, privateKey }: ConnectionInput,
         kept: ConnectionSecrets
     ): Promise<{ readonly config: ConnectionConfig; readonly secrets: ConnectionSecrets }> {
         const missing = (path: string): Error => errors.invalid([{ path, message: `A ${kind} needs it` }]);
@@ -240,6 +280,7 @@ export class Connections {
             username: username ?? null,
             appId: appId ?? null,
             installationId: installationId ?? null,
+            forge: forge ?? (kind === 'github-app' ? 'github' : forgeOfHost(host.toLowerCase())),
             apiUrl: apiUrl ?? null,
             publicKey: null
         };

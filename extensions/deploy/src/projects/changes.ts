@@ -27,7 +27,7 @@ export class ProjectChanges {
     /** Removes a project with all that was made for it. */
     async remove(id: number, keepFiles: boolean): Promise<void> {
         const { store, logs, folders, hosts, releases } = this.#parts;
-        const project = await store.project(id);
+        const project = await store.anyProject(id);
         await hosts.remove(project);
         for (const deployment of await store.all(id)) {
             await releases.end(deployment);

@@ -17,10 +17,18 @@ export async function checkProject(
         await git.open({ address, credentials: null });
     }
     await connections.check(input.source, address);
+    if (input.triggers.requiredChecks.length > 0 && (await connections.forgeOf(input.source)) === null) {
+        throw errors.invalid([
+            {
+                path: 'triggers.requiredChecks',
+                message: 'They need a connection that says which forge it is for'
+            }
+        ]);
+    }
     await variables.checkGroups(input.envGroups);
     if (input.host !== null) {
         const names = new Set([input.host.domain, ...input.host.aliases].map((name) => name.toLowerCase()));
-        for (const { id, config } of await store.projects()) {
+        for (const { id, config } of await store.everyProject()) {
             const taken = [config.host?.domain ?? '', ...(config.host?.aliases ?? [])].some((name) =>
                 names.has(name.toLowerCase())
             );

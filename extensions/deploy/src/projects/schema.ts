@@ -227,7 +227,16 @@ const canary = joi
         failures: count(1, 100)
             .default(3)
             .label('Bad answers')
-            .description('In a row, until it is taken back')
+            .description('In a row, until it is taken back'),
+        rules: joi
+            .array()
+            .items(joi.number().integer().min(1))
+            .max(20)
+            .unique()
+            .default([])
+            .label('Rules of monitoring')
+            .description('It is taken back when one of them fires meanwhile')
+            .meta({ ui: { ref: 'monitoring.rules' } })
     })
     .allow(null)
     .label('Canary')
@@ -258,6 +267,15 @@ const triggers = joi
             .label('Files')
             .description('Patterns; a push that changes none of them is ignored')
             .meta({ ui: { widget: 'lines' } }),
+        requiredChecks: joi
+            .array()
+            .items(joi.string().min(1).max(200))
+            .max(50)
+            .unique()
+            .default([])
+            .label('Required checks')
+            .description('Names of statuses of the commit that must be good before it is built')
+            .meta({ ui: { widget: 'lines', advanced: true } }),
         pollSeconds: joi
             .number()
             .integer()
@@ -276,6 +294,36 @@ const triggers = joi
             .meta({ ui: { advanced: true } })
     })
     .label('Pushes');
+
+const previews = joi
+    .object({
+        domain: joi
+            .string()
+            .pattern(/^(?=.*\{number\})(?:[A-Za-z0-9]|\{number\})(?:[A-Za-z0-9.-]|\{number\}){0,250}$/)
+            .required()
+            .label('Domain')
+            .description('`{number}` stands for the number of the pull request')
+            .example('pr-{number}.shop.example'),
+        expireDays: count(1, 365)
+            .default(7)
+            .label('Kept for')
+            .description('Without a new commit')
+            .unit('day'),
+        max: count(1, 50).default(5).label('At most').description('The oldest makes place for a new one'),
+        forks: joi
+            .choice({ approve: 'Each commit, once it is approved', never: 'Never' })
+            .default('approve')
+            .label('Pull requests of forks'),
+        comment: joi
+            .boolean()
+            .default(true)
+            .label('Comment')
+            .description('One comment on the pull request, kept up to date; needs a connection')
+    })
+    .allow(null)
+    .label('Previews')
+    .description('Each pull request is served at a domain of its own; null: none is')
+    .meta({ ui: { advanced: true } });
 
 const envGroups = joi
     .array()
@@ -298,6 +346,7 @@ const common = {
     canary: canary.default(null),
     hooks: filled(hooks),
     triggers: filled(triggers),
+    previews: previews.default(null),
     envGroups: envGroups.default([]),
     keep: keep.default(5),
     enabled: enabled.default(true)
@@ -329,6 +378,7 @@ export const fields = {
     canary,
     hooks,
     triggers,
+    previews,
     envGroups,
     keep,
     enabled

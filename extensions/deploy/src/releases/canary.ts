@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import type { DeploymentRow } from '../entities.ts';
 import { DeploymentFailed } from '../errors.ts';
+import type { Ctx } from '../settings.ts';
 import type { Hosts, Share } from './hosts.ts';
 import type { Candidate, Releases } from './releases.ts';
 
@@ -16,9 +17,11 @@ type Verdict = 'promote' | 'abort';
 export class Canaries {
     readonly #hosts: Hosts;
     readonly #releases: Releases;
+    readonly #ctx: Ctx;
     readonly #verdicts = new Map<number, (verdict: Verdict) => void>();
 
-    constructor(hosts: Hosts, releases: Releases) {
+    constructor(ctx: Ctx, hosts: Hosts, releases: Releases) {
+        this.#ctx = ctx;
         this.#hosts = hosts;
         this.#releases = releases;
     }
@@ -57,12 +60,13 @@ export class Canaries {
 
     async #watch(
         candidate: Candidate,
-        { seconds, failures }: { readonly seconds: number; readonly failures: number }
+        { seconds, failures, rules }: NonNullable<Candidate['project']['config']['canary']>
     ): Promise<void> {
         const { deployment, signal } = candidate;
         const decided = Promise.withResolvers<Verdict>();
         this.#verdicts.set(deployment.id, decided.resolve);
         try {
+            const began = new Date();
             const end = performance.now() + seconds * 1_000;
             let bad = 0;
             while (performance.now() < end) {
@@ -73,6 +77,7 @@ export class Canaries {
                 if (verdict === 'abort') {
                     throw new DeploymentFailed('CANARY_REVERTED', 'The canary was aborted');
                 }
+                await this.#refuseAlerts(rules, began);
                 const problem = await this.#releases.problem(candidate);
                 bad = problem === null ? 0 : bad + 1;
                 if (bad >= failures) {
@@ -84,6 +89,22 @@ export class Canaries {
             }
         } finally {
             this.#verdicts.delete(deployment.id);
+        }
+    }
+
+    /** @throws DeploymentFailed CANARY_REVERTED when a rule of monitoring has fired since the canary began */
+    async #refuseAlerts(rules: readonly number[], began: Date): Promise<void> {
+        const { monitoring } = this.#ctx.plugins;
+        if (rules.length === 0 || monitoring === undefined) {
+            return;
+        }
+        const alerts = await monitoring.alerts({ rules }).catch((error: unknown) => {
+            this.#ctx.log.warn('Monitoring gave no alerts', { error: String(error) });
+            return [];
+        });
+        const fired = alerts.find(({ firing, since }) => firing && since !== null && since >= began);
+        if (fired !== undefined) {
+            throw new DeploymentFailed('CANARY_REVERTED', `Rule ${fired.rule} of monitoring fired`);
         }
     }
 }

@@ -1,5 +1,5 @@
 /** The programs of releases, kept by the panel's services: they outlive the plugin, the panel and its sudden end. */
-import type { ServiceInfo, ServiceLine } from '@portico/sdk';
+import type { GroupLimits, ServiceInfo, ServiceLine } from '@portico/sdk';
 
 import type { ReleasePlan } from '../build/plan.ts';
 import type { Project } from '../deployments/store.ts';
@@ -50,7 +50,6 @@ export class Processes {
         ];
         const accounts = await this.#folders.prepare();
         const { name: user } = await this.#folders.account();
-        const { memoryBytes, cpuPercent, processes } = run.limits;
         for (const { name, command, instances } of programs) {
             for (let instance = 0; instance < instances; instance += 1) {
                 await this.#ctx.services.put(serviceName(deployment, name, instance), {
@@ -68,13 +67,7 @@ export class Processes {
                     restart: 'always',
                     stopSeconds: run.stopSeconds,
                     stopSignal,
-                    limits: {
-                        group: {
-                            ...(memoryBytes === null ? {} : { memoryBytes }),
-                            ...(cpuPercent === null ? {} : { cpuPercent }),
-                            ...(processes === null ? {} : { processes })
-                        }
-                    }
+                    limits: { group: groupLimits(project) }
                 });
             }
         }
@@ -171,6 +164,16 @@ export class Processes {
         }
         await stopped;
     }
+}
+
+/** What the programs of a project may use together. */
+export function groupLimits({ config }: Project): GroupLimits {
+    const { memoryBytes, cpuPercent, processes } = config.run.limits;
+    return {
+        ...(memoryBytes === null ? {} : { memoryBytes }),
+        ...(cpuPercent === null ? {} : { cpuPercent }),
+        ...(processes === null ? {} : { processes })
+    };
 }
 
 /** What a program of a release sees: the release, which it cannot change, and the shared folders, which it can. */

@@ -36,6 +36,11 @@ const more = {
         .description('Of a token; default `oauth2`, which GitHub and GitLab take'),
     appId: number().allow(null).label('App').description('Of a GitHub App'),
     installationId: number().allow(null).label('Installation').description('Of a GitHub App'),
+    forge: joi
+        .choice({ github: 'GitHub', gitlab: 'GitLab', gitea: 'Gitea' })
+        .allow(null)
+        .label('Forge')
+        .description('Whose API it is: for lists of repositories, checks and comments'),
     apiUrl: joi
         .string()
         .uri({ scheme: ['https', 'http'] })
@@ -122,6 +127,7 @@ const answerSchema = joi.object({
 export function registerConnectionRoutes(ctx: Ctx, services: Services): void {
     registerReading(ctx, services);
     registerWriting(ctx, services);
+    registerRepositories(ctx, services);
     registerEnds(ctx, services);
 }
 
@@ -231,6 +237,40 @@ function registerWriting(ctx: Ctx, services: Services): void {
                 await connections.forgetHostKey(before.id);
             }
             return viewOf(services, changed);
+        }
+    });
+}
+
+function registerRepositories(ctx: Ctx, { connections, forges }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/connections/{id}/repositories',
+        id: 'repositories',
+        access: 'read',
+        summary: 'Repositories that a connection reaches',
+        description: 'As its forge lists them, at most a hundred.',
+        ui: { title: 'Repositories', label: 'name', empty: 'It reaches no repository' },
+        timeoutSeconds: 30,
+        validate: {
+            params,
+            query: joi.object({ q: joi.string().allow('').max(200).default('').label('Name') })
+        },
+        returns: joi.array().items(
+            joi.object({
+                name: joi
+                    .string()
+                    .allow('')
+                    .required()
+                    .label('Name')
+                    .meta({ ui: { column: 1 } }),
+                url: joi.string().allow('').required().label('Address'),
+                branch: joi.string().allow('', null).required().label('Branch'),
+                isPrivate: joi.boolean().required().label('Private')
+            })
+        ),
+        async handler({ query, ...request }) {
+            const access = await connections.forge(await connections.get(request.params.id));
+            return [...(await forges.repositories(access, query.q))];
         }
     });
 }

@@ -5,6 +5,7 @@ import { deploymentSchema, deploymentView } from '../projects/views.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { nothing, projectParams } from './params.ts';
+import { previewSchema, previewView } from './previews.ts';
 
 const mostBytes = 5 * 2 ** 20;
 
@@ -62,7 +63,7 @@ function registerMaking(ctx: Ctx, { store, hooks }: Services): void {
     });
 }
 
-function registerTaking(ctx: Ctx, { hooks }: Services): void {
+function registerTaking(ctx: Ctx, { hooks, previews }: Services): void {
     ctx.upload({
         method: 'POST',
         path: '/hooks/{key}',
@@ -86,15 +87,21 @@ function registerTaking(ctx: Ctx, { hooks }: Services): void {
         },
         returns: joi.object({
             deployment: deploymentSchema.label('Deployment'),
+            preview: previewSchema.label('Preview'),
             ignored: joi
                 .valid('event', 'branch', 'path', 'duplicate', 'disabled', 'skip')
                 .label('Why nothing is deployed')
         }),
         async handler({ params, headers, body, type }) {
             const taken = await hooks.take({ key: params.key, headers, type, body: await read(body) });
-            return typeof taken === 'string'
-                ? { ignored: taken }
-                : reply.accepted({ deployment: deploymentView(taken) });
+            if ('ignored' in taken) {
+                return taken;
+            }
+            return reply.accepted(
+                'preview' in taken
+                    ? { preview: previewView(await previews.view(taken.preview)) }
+                    : { deployment: deploymentView(taken.deployment) }
+            );
         }
     });
 }

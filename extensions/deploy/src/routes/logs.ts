@@ -75,7 +75,7 @@ function registerReleaseLog(ctx: Ctx, { store, processes }: Services): void {
         },
         events: releaseEvents,
         async handler({ params, query, signal }) {
-            const project = await store.project(params.id);
+            const project = await store.anyProject(params.id);
             const deployment = project.live === null ? null : await store.deployment(project.live);
             const lines = deployment === null ? [] : processes.output(deployment, { ...query, signal });
             return (async function* (): AsyncGenerator<EventOf<typeof releaseEvents>> {

@@ -68,7 +68,7 @@ export function registerProcessRoutes(ctx: Ctx, { store, queue, views, changes, 
         validate: { params: projectParams },
         returns: joi.array().items(processSchema),
         async handler({ params }) {
-            const { live } = await store.project(params.id);
+            const { live } = await store.anyProject(params.id);
             return live === null ? [] : processes.views(await store.deployment(live));
         }
     });

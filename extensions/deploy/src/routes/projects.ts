@@ -107,7 +107,7 @@ function registerChange(ctx: Ctx, services: Services): void {
     });
 }
 
-function registerRemoval(ctx: Ctx, { store, queue, changes }: Services): void {
+function registerRemoval(ctx: Ctx, { store, queue, changes, previews, crons }: Services): void {
     ctx.route({
         method: 'DELETE',
         path: '/projects/{id}',
@@ -142,6 +142,8 @@ function registerRemoval(ctx: Ctx, { store, queue, changes }: Services): void {
                     key: `remove-${project.id}`
                 },
                 async () => {
+                    await previews.removeAll(project.id);
+                    await crons.removeAll(project.id);
                     await queue.drain(project.id);
                     await queue.hold(project.id, () => changes.remove(project.id, query.keepFiles));
                     return { projectId: project.id };

@@ -1,14 +1,11 @@
 /** Routes that look into a repository before there is a project, and run a command in the release that serves. */
 import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
-import { deploymentEnvironment } from '../build/builder.ts';
 import { detect } from '../build/detect.ts';
-import type { BuildPlan, ReleasePlan } from '../build/plan.ts';
-import { environmentOf } from '../env/variables.ts';
+import type { BuildPlan } from '../build/plan.ts';
 import { DeploymentFailed } from '../errors.ts';
 import { refForm } from '../git/refs.ts';
 import { argv, folderPath } from '../projects/schema.ts';
-import { releaseBinds, workingFolder } from '../releases/processes.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { projectParams } from './params.ts';
@@ -122,7 +119,7 @@ function viewOf({ commit, plan }: Detected): object {
     };
 }
 
-function registerExec(ctx: Ctx, { store, variables, sandboxes, folders }: Services): void {
+function registerExec(ctx: Ctx, { store, commands }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/projects/{id}/exec',
@@ -161,31 +158,12 @@ function registerExec(ctx: Ctx, { store, variables, sandboxes, folders }: Servic
         async handler({ params, payload, signal, audit }) {
             const project = await store.project(params.id);
             audit({ resourceId: project.id });
-            const deployment = project.live === null ? null : await store.deployment(project.live);
-            if (deployment === null || deployment.plan === null) {
-                throw errors.notFound('Nothing of this project was deployed yet');
-            }
-            const plan = JSON.parse(deployment.plan) as ReleasePlan;
-            const vars = await variables.effective(project.id, project.config.envGroups);
-            const { memoryBytes, cpuPercent, processes } = project.config.run.limits;
-            const { code, stdout, stderr, truncated } = await sandboxes.exec({
-                binds: releaseBinds(folders, project, plan),
-                cwd: workingFolder(plan),
-                network: true,
-                command: payload.command,
-                env: {
-                    ...plan.env,
-                    ...deploymentEnvironment(project, deployment),
-                    ...environmentOf(vars, 'run')
-                },
-                limits: {
-                    ...(memoryBytes === null ? {} : { memoryBytes }),
-                    ...(cpuPercent === null ? {} : { cpuPercent }),
-                    ...(processes === null ? {} : { processes })
-                },
-                timeoutSeconds: payload.timeoutSeconds,
+            const { code, stdout, stderr, truncated } = await commands.run(
+                project,
+                payload.command,
+                payload.timeoutSeconds,
                 signal
-            });
+            );
             return { exitCode: code, stdout, stderr, truncated };
         }
     });

@@ -53,7 +53,7 @@ export function pushOf(headers: Headers, type: string, body: Buffer): Push | nul
     if (!['push', 'Push Hook', 'Tag Push Hook'].includes(event)) {
         return null;
     }
-    const { error, value } = pushSchema.validate(parse(type, body)) as { error?: Error; value: PushBody };
+    const { error, value } = pushSchema.validate(readBody(type, body)) as { error?: Error; value: PushBody };
     if (error !== undefined || /^0+$/.test(value.after)) {
         return null;
     }
@@ -93,7 +93,8 @@ function filesOf({ commits, total_commits_count: total }: PushBody): readonly st
     ]);
 }
 
-function parse(type: string, body: Buffer): unknown {
+/** The JSON of a delivery, which may come in a form; null for what is none. */
+export function readBody(type: string, body: Buffer): unknown {
     const isForm = type.startsWith('application/x-www-form-urlencoded');
     const json = isForm ? (new URLSearchParams(body.toString()).get('payload') ?? '') : body.toString();
     try {

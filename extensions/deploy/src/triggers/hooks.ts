@@ -3,11 +3,13 @@ import { createHash, randomBytes } from 'node:crypto';
 
 import type { Queue } from '../deployments/queue.ts';
 import type { Project, Store } from '../deployments/store.ts';
-import { DeliveryEntity, type DeploymentRow } from '../entities.ts';
+import { DeliveryEntity, type DeploymentRow, type PreviewRow } from '../entities.ts';
 import { fail } from '../errors.ts';
+import type { Previews } from '../previews/previews.ts';
 import type { Ctx } from '../settings.ts';
 import { deliveryId, pushOf } from './delivery.ts';
 import { type Ignored, ignoredBecause } from './filter.ts';
+import { pullRequestOf } from './pull-request.ts';
 import { type Headers, isSigned, newSecret } from './signature.ts';
 
 /** A delivery as it came. */
@@ -18,6 +20,10 @@ export interface Delivery {
     readonly body: Buffer;
 }
 
+/** What became of a delivery. */
+export type Taken =
+    { readonly deployment: DeploymentRow } | { readonly preview: PreviewRow } | { readonly ignored: Ignored };
+
 const keyBytes = 24;
 /** So long a delivery that comes again does nothing. */
 const rememberedMs = 24 * 60 * 60_000;
@@ -27,10 +33,12 @@ export class Hooks {
     readonly #ctx: Ctx;
     readonly #store: Store;
     readonly #queue: Queue;
+    readonly #previews: Previews;
     /** Compared with where there is no hook of that key, so that both take the same time. */
     readonly #decoy = newSecret();
 
-    constructor(ctx: Ctx, store: Store, queue: Queue) {
+    constructor(ctx: Ctx, store: Store, queue: Queue, previews: Previews) {
+        this.#previews = previews;
         this.#ctx = ctx;
         this.#store = store;
         this.#queue = queue;
@@ -52,7 +60,7 @@ export class Hooks {
     }
 
     /** Takes a delivery. @throws SIGNATURE_INVALID 40150, alike for an unknown key and for a wrong signature; QUEUE_FULL 42950 */
-    async take({ key, headers, type, body }: Delivery): Promise<DeploymentRow | Ignored> {
+    async take({ key, headers, type, body }: Delivery): Promise<Taken> {
         const project = await this.#store.projectOfHook(key);
         const sealed = project?.hookSecret ?? null;
         const secret = sealed === null ? this.#decoy : await this.#ctx.secrets.open(sealed);
@@ -60,18 +68,26 @@ export class Hooks {
         if (project === null || sealed === null || !isGood) {
             throw fail.SIGNATURE_INVALID();
         }
+        const pull = pullRequestOf(headers, type, body);
+        if (pull !== null) {
+            if (!(await this.#isNew(project, headers, body))) {
+                return { ignored: 'duplicate' };
+            }
+            const preview = await this.#previews.take(project, pull);
+            return typeof preview === 'string' ? { ignored: preview } : { preview };
+        }
         const push = pushOf(headers, type, body);
         if (push === null) {
-            return 'event';
+            return { ignored: 'event' };
         }
         const ignored = ignoredBecause(project.config, push);
         if (ignored !== null) {
-            return ignored;
+            return { ignored };
         }
         if (!(await this.#isNew(project, headers, body))) {
-            return 'duplicate';
+            return { ignored: 'duplicate' };
         }
-        return this.#queue.add({
+        const deployment = await this.#queue.add({
             projectId: project.id,
             trigger: 'push',
             ref: push.kind === 'tag' ? `refs/tags/${push.name}` : `refs/heads/${push.name}`,
@@ -79,6 +95,7 @@ export class Hooks {
             from: null,
             clearCache: false
         });
+        return { deployment };
     }
 
     /** Notes a delivery. Ids are not signed by every server, so the body counts, too: no stranger can send a push again under another id. */
