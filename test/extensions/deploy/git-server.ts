@@ -101,7 +101,7 @@ export class GitServer {
 
     #answer(request: IncomingMessage, response: ServerResponse): void {
         const url = new URL(request.url ?? '/', 'http://server');
-        const name = /^\/([^/]+)\.git\//.exec(url.pathname)?.[1] ?? '';
+        const name = /^\/(.+?)\.git\//.exec(url.pathname)?.[1] ?? '';
         const [, sent = ''] = /^Basic (.+)$/.exec(request.headers.authorization ?? '') ?? [];
         const given = Buffer.from(sent, 'base64').toString();
         this.asked.push({ path: url.pathname, user: given === '' ? null : given });
