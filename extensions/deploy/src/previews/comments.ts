@@ -1,12 +1,10 @@
 /** One comment on each pull request that has a preview, kept up to date. */
 import type { Project, Store } from '../deployments/store.ts';
-import type { PreviewRow } from '../entities.ts';
 import { parseAddress } from '../git/address.ts';
 import type { Connections } from '../git/connections.ts';
 import type { Forges } from '../git/forges.ts';
 import type { Ctx } from '../settings.ts';
-import type { Preview } from './previews.ts';
-import type { PreviewStore } from './store.ts';
+import type { Preview, PreviewStore } from './store.ts';
 
 interface Parts {
     readonly ctx: Ctx;
@@ -58,7 +56,7 @@ export class Comments {
     async #text(
         name: string,
         ssl: boolean,
-        { state, commit, domain, deploymentId }: PreviewRow & Preview
+        { state, commit, domain, deploymentId }: Preview
     ): Promise<string> {
         const reason =
             deploymentId === null ? null : (await this.#parts.store.deployment(deploymentId)).reason;

@@ -18,16 +18,7 @@ import type { Ctx } from '../settings.ts';
 import type { Ignored } from '../triggers/filter.ts';
 import type { PullRequest } from '../triggers/pull-request.ts';
 import type { Comments } from './comments.ts';
-import type { PreviewStore } from './store.ts';
-
-/** Where a preview stands. */
-export type PreviewState = 'awaiting-approval' | 'building' | 'live' | 'failed' | 'closed';
-
-/** A preview with what became of it. */
-export interface Preview extends PreviewRow {
-    readonly state: PreviewState;
-    readonly deploymentId: number | null;
-}
+import type { Preview, PreviewState, PreviewStore } from './store.ts';
 
 interface Parts {
     readonly ctx: Ctx;

@@ -4,6 +4,15 @@ import { errors } from '@portico/sdk';
 import { PreviewEntity, type PreviewRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 
+/** Where a preview stands. */
+export type PreviewState = 'awaiting-approval' | 'building' | 'live' | 'failed' | 'closed';
+
+/** A preview with what became of it. */
+export interface Preview extends PreviewRow {
+    readonly state: PreviewState;
+    readonly deploymentId: number | null;
+}
+
 /** What a preview begins with. */
 export type NewPreview = Omit<PreviewRow, 'id'>;
 

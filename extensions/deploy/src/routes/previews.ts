@@ -2,7 +2,7 @@
 import { joi, pages, reply } from '@portico/sdk';
 
 import { commitForm } from '../git/refs.ts';
-import type { Preview } from '../previews/previews.ts';
+import type { Preview } from '../previews/store.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { projectParams } from './params.ts';
