@@ -171,9 +171,9 @@ function registerRun(ctx: Ctx, { crons }: Services): void {
 }
 
 function definedOf<T extends object>(change: T): { [K in keyof T]?: NonNullable<T[K]> } {
-    return Object.fromEntries(
-        Object.entries(change).filter(([, value]) => value !== undefined)
-    ) as { [K in keyof T]?: NonNullable<T[K]> };
+    return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as {
+        [K in keyof T]?: NonNullable<T[K]>;
+    };
 }
 
 function inputOf({ name: called, schedule: when, timezone: zone, command: argument, ...rest }: CronInput) {
