@@ -94,6 +94,18 @@ describe('Redactor', () => {
         });
     });
 
+    it('knows hosts without a dot by where they stand, and the machine by its name', () => {
+        const redactor = new Redactor({ redaction: 'strict', redactPatterns: [] }, {}, ['panel-7']);
+        const text =
+            'postgres://app@db1:5432/shop, http://cache/x, queue:6379 on panel-7, localhost:8080, port:8080, main.ts:1234, at 12:30, panel-70';
+        const hidden = redactor.text(text);
+        expect(hidden).to.equal(
+            'postgres://app@host-1.placeholder.invalid:5432/shop, http://host-2.placeholder.invalid/x, host-3.placeholder.invalid:6379 on host-4.placeholder.invalid, localhost:8080, port:8080, main.ts:1234, at 12:30, panel-70'
+        );
+        expect(redactor.restore(hidden)).to.equal(text);
+        expect(redactor.text(hidden)).to.equal(hidden);
+    });
+
     it('puts placeholders back that come in pieces', () => {
         const redactor = new Redactor({ redaction: 'strict', redactPatterns: [] });
         redactor.text('shop.acme.com');

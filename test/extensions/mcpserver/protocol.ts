@@ -106,6 +106,14 @@ describe('mcpserver: protocol', { timeout: limitMs }, () => {
         expect(
             (await rig.panel.client.delete(`${base}/sessions/${session}`, { token: viewer })).code
         ).to.equal(40400);
+        // A viewer is let in, and finds no session of another user.
+        expect(
+            (
+                await rig.panel.client.delete(`${base}/sessions/${session}`, {
+                    token: await rig.panel.tokenOf('viewer')
+                })
+            ).code
+        ).to.equal(40400);
         expect((await post(rpc('tools/list'), { session })).status).to.equal(200);
         expect(
             (await rig.panel.client.call('DELETE', path, { token, headers: { 'mcp-session-id': session } }))

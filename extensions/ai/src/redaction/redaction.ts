@@ -1,4 +1,6 @@
 /** What is taken out of every text before a model sees it. */
+import { hostname } from 'node:os';
+
 import type { Settings } from '../settings.ts';
 
 /** What was found, by kind. */
@@ -62,6 +64,15 @@ const mail =
 const hostName =
     /(?<![\w.@/-])(?:https?:\/\/)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?:[a-z]{2,24}|xn--[a-z0-9-]{2,59})(?![\w-]|\.\w)/gi;
 
+/** A name without a dot where a host stands: behind `//`, with the login of an address or without. */
+const plainHost =
+    /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/(?:[^\s/@]{1,128}@)?)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?=[:/?#\s"'`)\],;]|$)/gi;
+/** The same with a port that a service has: four or five digits, which a time or a ratio has not. */
+const hostAndPort = /(?<![\w.@/:-])[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?=:\d{4,5}(?![\d.:]))/gi;
+
+/** Words before a number that name no host. */
+const noPlainHost = /^(?:localhost|ports?|[pug]?id|size|line|code|time|ttl|ms|https?|tcp|udp)$/i;
+
 /** Names that look like hosts and are files, and names that say nothing about a machine. */
 const noHost =
     /\.(?:conf|cfg|ini|log|txt|md|ya?ml|json|toml|xml|html?|css|m?js|tsx?|jsx|php|py|rb|go|rs|sh|sql|sock|service|timer|pid|lock|gz|zip|tar|pem|key|crt|png|jpe?g|svg|env|list|get|create|update|delete|remove|status)$|(?:^|\.)(?:localhost|example|invalid)$/i;
@@ -80,15 +91,21 @@ const unfinished = /[A-Za-z0-9.@-]{1,64}$/;
 export class Redactor {
     readonly #rules: readonly Rule[];
     readonly #isStrict: boolean;
+    readonly #hosts: readonly string[];
     /** By what it stands for. */
     readonly #placeholders: Map<string, string>;
     readonly #counts = new Map<string, number>();
 
-    /** @param known - the placeholders that an earlier request of the same conversation used */
+    /**
+     * @param known - the placeholders that an earlier request of the same conversation used
+     * @param hosts - names without a dot that are hosts wherever they stand
+     */
     constructor(
         { redaction, redactPatterns }: Pick<Settings, 'redaction' | 'redactPatterns'>,
-        known: Readonly<Record<string, string>> = {}
+        known: Readonly<Record<string, string>> = {},
+        hosts: readonly string[] = [hostname()]
     ) {
+        this.#hosts = hosts;
         this.#isStrict = redaction === 'strict';
         this.#rules = [
             ...redactPatterns.map((pattern) => ({ kind: 'pattern', pattern: new RegExp(pattern, 'gu') })),
@@ -201,7 +218,14 @@ export class Redactor {
                 const scheme = /^https?:\/\//i.exec(found)?.[0] ?? '';
                 const name = found.slice(scheme.length);
                 return noHost.test(name) ? found : scheme + this.#standIn('host', name);
-            });
+            })
+            .replace(plainHost, (found) => this.#plainStandIn(found))
+            .replace(hostAndPort, (found) => this.#plainStandIn(found))
+            .replace(knownNames(this.#hosts), (found) => this.#standIn('host', found));
+    }
+
+    #plainStandIn(found: string): string {
+        return noPlainHost.test(found) ? found : this.#standIn('host', found);
     }
 
     #standIn(kind: keyof typeof shapes, found: string): string {
@@ -223,6 +247,14 @@ export class Redactor {
         this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
         return text;
     }
+}
+
+/** Names as whole words. The beginning of a host's own name, as in `db1.shop.test`, was replaced with it before. */
+function knownNames(hosts: readonly string[]): RegExp {
+    const literal = hosts
+        .filter((name) => /^[a-z0-9-]{2,63}$/i.test(name) && name.toLowerCase() !== 'localhost')
+        .join('|');
+    return literal === '' ? /(?!)/g : new RegExp(`(?<![\\w.-])(?:${literal})(?![\\w-]|\\.\\w)`, 'gi');
 }
 
 /** Whether a value holds a mark of something that was removed: it must not be written anywhere. */

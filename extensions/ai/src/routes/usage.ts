@@ -1,5 +1,5 @@
 /** The routes that say what leaves the panel, and what that costs. */
-import { joi, reply } from '@portico/sdk';
+import { joi, pages, reply } from '@portico/sdk';
 
 import { Redactor } from '../redaction/redaction.ts';
 import type { Services } from '../services.ts';
@@ -61,6 +61,7 @@ function registerUsage(ctx: Ctx, { machine, usage }: Services): void {
         ui: { title: 'Usage', order: 7, label: 'key', empty: 'Nothing was used' },
         validate: {
             query: joi.object({
+                ...pages.query(100),
                 from: joi.typed<string | undefined>(joi.string().isoDate().optional().label('From')),
                 to: joi.typed<string | undefined>(joi.string().isoDate().optional().label('To')),
                 by: joi
@@ -104,15 +105,16 @@ function registerUsage(ctx: Ctx, { machine, usage }: Services): void {
                     .meta({ ui: { column: 5 } })
             })
         ),
-        async handler({ actor, query: { from, to, by } }) {
+        async handler({ actor, query: { from, to, by, ...page } }) {
             const end = to === undefined ? machine.now() + 1 : Date.parse(to);
-            const rows = await usage.report({
+            const all = await usage.report({
                 from: from === undefined ? end - usualDays * dayMs : Date.parse(from),
                 to: end,
                 by,
                 userId: actor.can('manage') ? null : (actor.id ?? 0)
             });
-            return reply.list(rows, { total: rows.length });
+            const { rows, page: shown } = pages.ordered(all, page);
+            return reply.list([...rows], shown);
         }
     });
 }

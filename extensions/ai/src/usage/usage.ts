@@ -113,7 +113,7 @@ export class UsageMeter {
         const rows = await this.#ctx.db.read((em) =>
             em.execute<UsageGroup[]>(
                 `select ${columns[by]} as key, sum(input) as input, sum(output) as output, count(*) as requests, sum(cost) as cost
-                from usage where at >= ? and at < ? and (? is null or user_id = ?) group by 1 order by 1 ${by === 'day' ? 'desc' : 'asc'} limit 1000`,
+                from usage where at >= ? and at < ? and (? is null or user_id = ?) group by 1 order by 1 ${by === 'day' ? 'desc' : 'asc'}`,
                 [from, to, userId, userId]
             )
         );

@@ -43,6 +43,8 @@ export function registerSessionRoutes(ctx: Ctx, { sessions }: Services): void {
         path: '/sessions/{id}',
         id: 'endSession',
         access: 'use',
+        // It ends what this plugin holds for the caller and changes nothing of the panel: viewers may, too, as by the protocol.
+        effect: 'read',
         summary: 'End a session',
         answers: 'done',
         tool: false,

@@ -1,8 +1,9 @@
 /** A running program with everything that it started. Signals go to the whole process group; descendants that left the group are found by their environment. */
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+
+import { lookAtProcesses } from './process-list.ts';
 
 /** Name of the environment variable that marks a program and its descendants. */
 export const marker = 'PORTICO_CHILD';
@@ -106,22 +107,11 @@ export class ProcessGroup {
     async #strays(): Promise<number[]> {
         const wanted = `${marker}=${this.#mark}`;
         const session = this.#isRecycled ? null : String(this.pid);
-        const pids = (await readdir('/proc').catch(() => []))
-            .filter((name) => /^\d+$/.test(name))
-            .map(Number);
-        const found = await Promise.all(
-            pids.map(async (pid) => {
-                const [stat, environment] = await Promise.all([
-                    readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''),
-                    readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
-                ]);
-                // The program's name comes before, in brackets, and may hold closing brackets itself.
-                const [state, , , of] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-                return state !== 'Z' && (of === session || environment.split('\0').includes(wanted))
-                    ? pid
-                    : null;
+        return (await lookAtProcesses())
+            .filter(({ state, session: of, environment }) => {
+                const isOurs = of === session || environment.split('\0').includes(wanted);
+                return state !== 'Z' && isOurs;
             })
-        );
-        return found.flatMap((pid) => pid ?? []);
+            .map(({ pid }) => pid);
     }
 }
