@@ -12,6 +12,7 @@ export const monitoringErrors = defineErrors({
     UNIT_PROTECTED: { code: 40352, message: 'The unit {name} is protected: {reason}' },
     UNIT_ACTION_FAILED: { code: 40971, message: 'systemd did not {action} {name}: {said}' },
     SYSTEMD_SILENT: { code: 50371, message: 'systemd did not answer: {said}' },
+    JOURNAL_SILENT: { code: 50372, message: 'The journal cannot be read: {said}' },
     SIGNAL_REFUSED: { code: 40970, message: 'The machine refused the signal to the process {pid}: {said}' },
     TOO_MANY_RULES: { code: 40950, message: '{limit} rules exist, and no more are allowed' },
     TOO_MANY_CHECKS: { code: 40951, message: '{limit} checks exist, and no more are allowed' },

@@ -8,6 +8,7 @@ import { registerHooks } from './hooks.ts';
 import { registerAcknowledgementRoutes, registerAlertRoutes } from './routes/alerts.ts';
 import { registerCheckRoutes } from './routes/checks.ts';
 import { registerHistoryRoutes } from './routes/history.ts';
+import { registerLogRoutes } from './routes/logs.ts';
 import { registerMetricRoutes } from './routes/metrics.ts';
 import { registerPortRoutes } from './routes/ports.ts';
 import { registerOneProcessRoutes } from './routes/process.ts';
@@ -36,6 +37,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
             registerProcessRoutes(ctx, services);
             registerOneProcessRoutes(ctx, services);
             registerPortRoutes(ctx, services);
+            registerLogRoutes(ctx, services);
             registerUnitRoutes(ctx, services);
             registerRuleRoutes(ctx, services);
             registerRuleWork(ctx, services);

@@ -1,6 +1,8 @@
 /** The settings that an admin may change. */
 import { type Context, joi, type Value } from '@portico/sdk';
 
+import { logPattern } from './logs/pattern.ts';
+
 const patterns = joi.array().items(joi.string().min(1).max(100)).unique().max(100);
 
 /** The schema of the settings; its descriptions are shown to the admin. */
@@ -67,6 +69,17 @@ export const settings = joi.object({
         .label('A disk is nearly full at')
         .unit('percent')
         .meta({ ui: { group: 'Alerts' } }),
+    logFiles: joi
+        .array()
+        .items(joi.string().max(300).pattern(logPattern))
+        .unique()
+        .max(100)
+        .default(['/var/log/*.log', '/var/log/syslog'])
+        .description(
+            'Log files that holders of the permission `logs` can read: below /var/log, never through a link; `*` stands for any characters of a name, `?` for one'
+        )
+        .label('Log files')
+        .meta({ ui: { group: 'Logs', widget: 'lines' } }),
     trafficDays: joi
         .number()
         .integer()

@@ -61,7 +61,7 @@ export class ProcessList {
         const total = readMemory(this.#machine)?.total ?? 0;
         const bootedAt = readCpu(this.#machine)?.bootedAt ?? 0;
         const users = readUsers(this.#machine);
-        const pageBytes = this.pageBytes();
+        const pageBytes = this.#readPageSize();
         const views = all.map((stat): ProcessView => {
             const { pid, parent, name, state, threads } = stat;
             const before = base?.ticks.get(keyOf(stat));
@@ -99,8 +99,7 @@ export class ProcessList {
             : text.slice(0, commandBytes).replace(/\0+$/, '').replaceAll('\0', ' ');
     }
 
-    /** Bytes of a page of memory. */
-    pageBytes(): number {
+    #readPageSize(): number {
         return (this.#pageBytes ??=
             Number(
                 /^KernelPageSize:\s+(\d+) kB$/m.exec(this.#machine.read('/proc/self/smaps') ?? '')?.[1] ?? 4
@@ -109,7 +108,7 @@ export class ProcessList {
 }
 
 /** Reads all processes, unsorted; other work gets its turn meanwhile. */
-export async function readProcesses(machine: Machine): Promise<ProcessStat[]> {
+async function readProcesses(machine: Machine): Promise<ProcessStat[]> {
     const pids = machine.list('/proc').filter((name) => /^\d+$/.test(name));
     const found: ProcessStat[] = [];
     for (const [index, pid] of pids.entries()) {
@@ -147,7 +146,7 @@ export function startOf({ started }: ProcessStat, bootedAt: number): string | nu
 }
 
 /** Tells a process from a later one with the same number. */
-export function keyOf({ pid, started }: ProcessStat): string {
+function keyOf({ pid, started }: ProcessStat): string {
     return `${pid} ${started}`;
 }
 

@@ -1,0 +1,167 @@
+import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { createMonitoringRig, type MonitoringRig } from '../rig.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+let rig: MonitoringRig;
+let folder: string;
+
+const read = (query: string) => rig.get(`/logs/lines?${query}`, 'op');
+const textsOf = async (query: string): Promise<string[]> =>
+    (await read(query)).data.map(({ text }: { text: string }) => text);
+const file = (name: string): string => `source=file:/var/log/${name}`;
+/** The cursor of the next page. */
+const nextOf = (link: string | null): string => /cursor=([^&>]+)/.exec(link ?? '')?.[1] ?? '';
+
+/** Entries as `journalctl -o json` writes them, the newest first. */
+const journal = [3, 2, 1]
+    .map((n) =>
+        JSON.stringify({
+            __CURSOR: `s=a;i=${n}`,
+            __REALTIME_TIMESTAMP: String(Date.parse('2026-03-01T11:00:00Z') * 1000 + n),
+            MESSAGE: n === 2 ? [...Buffer.from('a byte \xff', 'latin1')] : `Line ${n}`,
+            PRIORITY: '3',
+            SYSLOG_IDENTIFIER: 'web',
+            _PID: '77'
+        })
+    )
+    .join('\n');
+
+describe('/api/plugins/monitoring/logs', () => {
+    before(async () => {
+        rig = await createMonitoringRig({
+            settings: { logFiles: ['/var/log/*.log', '/var/log/web/a?.txt'] }
+        });
+        rig.host.programs.answer('journalctl', ({ args }) =>
+            args.includes('--field=_SYSTEMD_UNIT') ? 'web.service\ncron.service\n' : `${journal}\n`
+        );
+        folder = join(rig.host.machine, 'var/log');
+        mkdirSync(join(folder, 'web'), { recursive: true });
+        writeFileSync(join(rig.host.machine, 'secret'), 'the secret\n');
+        symlinkSync('../../secret', join(folder, 'link.log'));
+        writeFileSync(join(folder, 'other.txt'), 'not named\n');
+        writeFileSync(
+            join(folder, 'app.log'),
+            [
+                '2026-03-01T10:00:00Z INFO started',
+                '2026-03-01T10:00:01Z ERROR The Disk is full',
+                '  a line without a time',
+                'Feb 28 09:00:00 host sshd[1]: warning: slow',
+                '1.2.3.4 - - [01/Mar/2026:11:00:00 +0100] "GET / HTTP/1.1" 200',
+                '{"ts":1772359200,"level":"warn","msg":"from JSON","user":"ada"}',
+                'last, without an end'
+            ].join('\n')
+        );
+        writeFileSync(join(folder, 'web/a1.txt'), 'one\n');
+    });
+    after(() => rig.end());
+
+    it('lists the files that the setting names, without links, and units', async () => {
+        const { data } = await rig.get('/logs/sources', 'op');
+        expect(data.map(({ id }: { id: string }) => id)).to.equal([
+            'file:/var/log/app.log',
+            'file:/var/log/web/a1.txt',
+            'unit:cron.service',
+            'unit:web.service'
+        ]);
+        expect((await rig.get('/logs/sources')).code).to.equal(40300);
+        expect((await rig.get(`/logs/lines?${file('app.log')}`)).code).to.equal(40300);
+    });
+
+    it('reads lines, the newest first, with their times and levels', async () => {
+        const { data } = await read(file('app.log'));
+        expect(data.map(({ level }: { level: string }) => level)).to.equal([
+            null,
+            'warning',
+            null,
+            'warning',
+            null,
+            'error',
+            'info'
+        ]);
+        expect(data[1]).to.equal({
+            at: '2026-03-01T10:00:00.000Z',
+            level: 'warning',
+            text: 'from JSON',
+            fields: { user: 'ada' }
+        });
+        expect([data[2].at, data[5].at]).to.equal(['2026-03-01T10:00:00.000Z', '2026-03-01T10:00:01.000Z']);
+        expect(await textsOf(`${file('app.log')}&q=DISK`)).to.equal([
+            '2026-03-01T10:00:01Z ERROR The Disk is full'
+        ]);
+        expect(await textsOf(`${file('app.log')}&level=error`)).to.have.length(1);
+        expect(await textsOf(`${file('app.log')}&from=2026-03-01T10:00:01Z`)).to.have.length(1);
+    });
+
+    it('reads pages that lose no line, also while the file grows', async () => {
+        const lines = Array.from(
+            { length: 90_000 },
+            (_none, index) => `line ${index} ${'x'.repeat(index % 97)}`
+        );
+        writeFileSync(join(folder, 'long.log'), `${lines.join('\n')}\n`);
+        const found: string[] = [];
+        let cursor: string | null = null;
+        for (let page = 0; page === 0 || cursor !== ''; page += 1) {
+            const answer = await read(
+                `${file('long.log')}&limit=1000${cursor === null ? '' : `&cursor=${cursor}`}`
+            );
+            found.push(...answer.data.map(({ text }: { text: string }) => text));
+            cursor = nextOf(answer.headers.get('link'));
+            appendFileSync(join(folder, 'long.log'), 'later\n');
+        }
+        expect(found.length).to.equal(lines.length);
+        expect(found.reverse().join('\n') === lines.join('\n')).to.be.true();
+        expect(await textsOf(`${file('long.log')}&q=line%204321%20`)).to.equal([lines[4321] ?? '']);
+    });
+
+    it('cuts long lines, and holds no more of them in memory', async () => {
+        const long = `begin ${'y'.repeat(5_000_000)}`;
+        writeFileSync(join(folder, 'cut.log'), `first\n${long}\nlast\n`);
+        const { data } = await read(file('cut.log'));
+        expect(data.map(({ text }: { text: string }) => text.length)).to.equal([4, 16_384, 5]);
+        expect(data[1].fields).to.equal({ cut: true });
+        expect(data[1].text.startsWith('begin y')).to.be.true();
+        expect(await textsOf(`${file('cut.log')}&q=first`)).to.equal(['first']);
+    });
+
+    it('opens nothing else', async () => {
+        for (const name of ['other.txt', 'link.log', '../secret', 'web/../app.log', 'none.log', '']) {
+            const { status, text } = await read(file(name));
+            expect(status, name).to.be.above(399);
+            expect(text).not.to.contain('the secret');
+        }
+        for (const name of ['a b', '--help x', 'x y=z']) {
+            expect((await read(`source=unit:${encodeURIComponent(name)}`)).code, name).to.equal(40400);
+        }
+        expect((await read('source=/etc/passwd')).code).to.equal(40001);
+        expect((await read(`${file('app.log')}&q=${encodeURIComponent('a\nb')}`)).code).to.equal(40001);
+        expect(
+            (await read(`source=unit:web.service&cursor=${Buffer.from('after:--x').toString('base64url')}`))
+                .code
+        ).to.equal(40001);
+    });
+
+    it('reads the journal of a unit, which is named after the options', async () => {
+        const { data, headers } = await read('source=unit:web.service&limit=2&level=error');
+        expect(data[0]).to.equal({
+            at: '2026-03-01T11:00:00.000Z',
+            level: 'error',
+            text: 'Line 3',
+            fields: { program: 'web', pid: 77 }
+        });
+        expect(data[1].text).to.equal('a byte \ufffd');
+        await read(`source=unit:web.service&cursor=${nextOf(headers.get('link'))}`);
+        const args = rig.host.programs.calls.at(-1)?.args ?? [];
+        expect(args).to.include('--after-cursor=s=a;i=2');
+        expect(args.slice(args.indexOf('--'))).to.equal(['--', '_SYSTEMD_UNIT=web.service']);
+        expect(await textsOf('source=unit:web.service&q=LINE 1')).to.equal(['Line 1']);
+        rig.host.programs.answer('journalctl', { code: 1, stderr: 'corrupt' });
+        expect((await read('source=unit:web.service')).code).to.equal(50372);
+    });
+});
