@@ -14,6 +14,7 @@ import { registerFolderRoutes } from './routes/folders.ts';
 import { registerLinkRoutes } from './routes/links.ts';
 import { registerMovingRoutes } from './routes/moving.ts';
 import { registerPermissionRoutes } from './routes/permissions.ts';
+import { registerPreviewRoutes } from './routes/preview.ts';
 import { registerRemovalRoutes } from './routes/removal.ts';
 import { registerTerminalRoutes } from './routes/terminals.ts';
 import { registerTrashRoutes } from './routes/trash.ts';
@@ -33,6 +34,7 @@ export default definePlugin({
         registerBrowseRoutes(ctx, services);
         registerContentRoutes(ctx, services);
         registerContentSearchRoutes(ctx, services);
+        registerPreviewRoutes(ctx, services);
         registerFolderRoutes(ctx, services);
         registerMovingRoutes(ctx, services);
         registerBatchRoutes(ctx, services);

@@ -231,6 +231,7 @@ describe('filemanager roots', () => {
             trash: 'read',
             checksums: 'content',
             archiveEntries: 'content',
+            preview: 'content',
             downloadFolder: 'content',
             searchContent: 'content',
             version: 'content',
