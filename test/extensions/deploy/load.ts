@@ -78,7 +78,7 @@ describe('Releases under load', { timeout: limitMs }, () => {
         await rig?.close();
     });
 
-    real(`lose no request in ${releases} switches, and need no reload of the engine`, async () => {
+    real(`lose no request in ${releases} switches`, async () => {
         rig.git.create('busy', {
             'package.json': '{"scripts":{"start":"node server.js"}}',
             'server.js': server('one')
