@@ -3,7 +3,21 @@ import { joi, type Value } from '@portico/sdk';
 
 /** The shape of a finding in the answer of `/unhealthy`. */
 export const findingSchema = joi.object({
-    kind: joi.valid('alert', 'disk', 'monitoring', 'plugin', 'engine', 'unit').required().label('Kind'),
+    kind: joi
+        .valid(
+            'alert',
+            'disk',
+            'monitoring',
+            'plugin',
+            'engine',
+            'unit',
+            'host',
+            'certificate',
+            'task',
+            'check'
+        )
+        .required()
+        .label('Kind'),
     severity: joi
         .valid('info', 'warning', 'critical')
         .required()

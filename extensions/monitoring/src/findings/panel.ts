@@ -78,9 +78,13 @@ export async function findEngineProblems(question: PanelQuestion): Promise<Findi
 }
 
 /** Calls an operation of the panel as the caller; null when it is refused, fails, or does not answer in time. */
-export async function askPanel({ ctx, actor, signal }: PanelQuestion, id: string): Promise<unknown> {
+export async function askPanel(
+    { ctx, actor, signal }: PanelQuestion,
+    id: string,
+    query: Readonly<Record<string, unknown>> = {}
+): Promise<unknown> {
     try {
-        const { status, data } = await ctx.api.call(actor, { id, signal });
+        const { status, data } = await ctx.api.call(actor, { id, query, signal });
         return status === 200 ? data : null;
     } catch {
         return null;

@@ -2,13 +2,15 @@
 import { type Actor, joi, type Value } from '@portico/sdk';
 
 import { nameSeries } from '../metrics.ts';
-import type { Monitor } from '../monitor.ts';
+import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { findFailedUnits } from '../units/findings.ts';
+import { findCheckProblems } from './checks.ts';
 import { findFullDisks } from './disks.ts';
 import { type Finding, findingSchema } from './finding.ts';
 import { findOwnProblems } from './own.ts';
 import { findEngineProblems, findPluginProblems } from './panel.ts';
+import { findCertificateProblems, findHostProblems, findTaskProblems } from './served.ts';
 
 /** The shape of the answer of `/unhealthy`. */
 export const unhealthySchema = joi.object({
@@ -32,10 +34,10 @@ export type Unhealthy = Value<typeof unhealthySchema>;
 const ranks = ['critical', 'warning', 'info'];
 const answerMs = 3_000;
 
-/** Collects alerts that fire, full disks, problems of the monitoring, and of plugins and the engine as far as the actor may see them. */
+/** Collects alerts that fire, full disks, problems of the monitoring and of checks, and of the panel as far as the actor may see them. */
 export async function collectFindings(
     ctx: Ctx,
-    monitor: Monitor,
+    { monitor, checks }: Pick<Services, 'monitor' | 'checks'>,
     actor: Actor,
     signal: AbortSignal
 ): Promise<Unhealthy> {
@@ -52,27 +54,24 @@ export async function collectFindings(
         remedy: null
     }));
     const question = { ctx, actor, signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]) };
-    const [plugins, engine, units] = await Promise.all([
+    const now = monitor.now();
+    const [plugins, engine, units, hosts, certificates, tasks] = await Promise.all([
         findPluginProblems(question),
         findEngineProblems(question),
-        findFailedUnits(ctx)
+        findFailedUnits(ctx),
+        findHostProblems(question),
+        findCertificateProblems(question, now),
+        findTaskProblems(question, now)
     ]);
+    const alerted = new Set(alerts.map(({ subject }) => subject));
+    const parts = { plugins, engine, units, hosts, certificates, tasks };
     const findings = [
         ...alerts,
-        ...findFullDisks(
-            monitor.sample.disks,
-            ctx.settings.diskFullPercent,
-            new Set(alerts.map(({ subject }) => subject))
-        ),
+        ...findFullDisks(monitor.sample.disks, ctx.settings.diskFullPercent, alerted),
         ...findOwnProblems(ctx, monitor),
-        ...(plugins ?? []),
-        ...(engine ?? []),
-        ...(units ?? [])
+        ...findCheckProblems(checks.list(), alerted),
+        ...Object.values(parts).flatMap((part) => part ?? [])
     ].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity));
-    const unseen = [
-        ...(plugins === null ? ['plugins'] : []),
-        ...(engine === null ? ['engine'] : []),
-        ...(units === null ? ['units'] : [])
-    ];
+    const unseen = Object.entries(parts).flatMap(([part, found]) => (found === null ? [part] : []));
     return { healthy: findings.length === 0, findings, unseen };
 }

@@ -4,7 +4,7 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
 /** Declares `/unhealthy`. */
-export function registerUnhealthyRoutes(ctx: Ctx, { monitor }: Services): void {
+export function registerUnhealthyRoutes(ctx: Ctx, services: Services): void {
     ctx.route({
         method: 'GET',
         path: '/unhealthy',
@@ -14,7 +14,7 @@ export function registerUnhealthyRoutes(ctx: Ctx, { monitor }: Services): void {
         ui: { title: 'Unhealthy', order: 5 },
         returns: unhealthySchema,
         description:
-            'Alerts that fire, disks that are nearly full, gaps of the monitoring itself, and plugins and the proxy engine as far as you may see them.',
-        handler: ({ actor, signal }) => collectFindings(ctx, monitor, actor, signal)
+            'Alerts that fire, disks that are nearly full, gaps of the monitoring itself, checks that are down, and plugins, the proxy engine, hosts, certificates and failed tasks as far as you may see them.',
+        handler: ({ actor, signal }) => collectFindings(ctx, services, actor, signal)
     });
 }

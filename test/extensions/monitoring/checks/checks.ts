@@ -234,6 +234,12 @@ describe('/api/plugins/monitoring/checks', () => {
             'up',
             'down'
         ]);
+        const { findings } = (await rig.get('/unhealthy')).data;
+        expect(findings.find(({ kind }: { kind: string }) => kind === 'check')).to.include({
+            severity: 'critical',
+            subject: 'Shop',
+            message: 'It answered 500; wanted: 2xx, 3xx'
+        });
         await rig.machine.tick();
         const [alert] = (await rig.get('/alerts?state=firing')).data;
         expect([alert.metric, alert.instance, rig.host.notifications.at(-1)?.title]).to.equal([

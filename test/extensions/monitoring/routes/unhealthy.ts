@@ -45,6 +45,40 @@ describe('/api/plugins/monitoring/unhealthy', () => {
             permission: 'engine:read',
             handler: () => ({ running: false, wanted: 'running' })
         });
+        rig.host.api.route({
+            id: 'hosts.list',
+            path: '/api/host-list',
+            permission: 'plugins:read',
+            handler: () => [
+                { domain: 'good.test', state: 'applied', stateMessage: null },
+                { domain: 'bad.test', state: 'error', stateMessage: 'unknown handler' }
+            ]
+        });
+        rig.host.api.route({
+            id: 'certificates.list',
+            path: '/api/certificate-list',
+            permission: 'plugins:read',
+            handler: () => [
+                { name: 'long', notAfter: '2026-09-01T00:00:00Z', lastError: null },
+                { name: 'short', notAfter: '2026-03-07T12:00:00Z', lastError: null },
+                { name: 'never', notAfter: null, lastError: { detail: 'no such name' } }
+            ]
+        });
+        rig.host.api.route({
+            id: 'tasks.list',
+            path: '/api/task-list',
+            permission: 'plugins:read',
+            handler: () => [
+                {
+                    id: 9,
+                    kind: 'x.y',
+                    title: 'Copy',
+                    finishedAt: '2026-03-01T11:00:00Z',
+                    error: { message: 'full' }
+                },
+                { id: 8, kind: 'x.y', title: '', finishedAt: '2026-02-27T11:00:00Z', error: null }
+            ]
+        });
     });
     after(() => rig.end());
 
@@ -69,8 +103,12 @@ describe('/api/plugins/monitoring/unhealthy', () => {
                 'critical disk /tank',
                 'critical plugin broken',
                 'critical engine engine',
+                'critical host bad.test',
+                'critical certificate never',
                 'warning alert memory.usedPercent',
-                'warning plugin half'
+                'warning plugin half',
+                'warning certificate short',
+                'warning task Copy (9)'
             ]
         ]);
         expect(data.findings.find(({ subject }: { subject: string }) => subject === 'half')).to.include({
@@ -81,6 +119,6 @@ describe('/api/plugins/monitoring/unhealthy', () => {
         expect([
             seen.unseen,
             seen.findings.some(({ kind }: { kind: string }) => kind === 'plugin' || kind === 'engine')
-        ]).to.equal([['plugins', 'engine'], false]);
+        ]).to.equal([['plugins', 'engine', 'hosts', 'certificates', 'tasks'], false]);
     });
 });
