@@ -3,7 +3,7 @@ import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
 import { ActionEntity, actionMigration } from './actions/entities.ts';
-import type { RuleAction } from './alerts/schema.ts';
+import type { RuleAction } from './actions/rule-action.ts';
 import { CheckEntity, checkMigration } from './checks/entities.ts';
 import { SilenceEntity, silenceMigration } from './silences/entities.ts';
 import { trafficTables } from './traffic/rows.ts';

@@ -2,10 +2,10 @@
 import { isFailure } from '@portico/sdk';
 
 import type { AlertJournal } from '../alerts/journal.ts';
-import type { RuleAction } from '../alerts/schema.ts';
 import type { AlertRow, RuleRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { ActionEntity, type ActionRow } from './entities.ts';
+import type { RuleAction } from './rule-action.ts';
 
 const dayMs = 86_400_000;
 /** Actions of a rule that are kept. */

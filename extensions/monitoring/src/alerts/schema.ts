@@ -103,15 +103,6 @@ const action = joi
     .description(
         'A route of the panel that is called when an alert begins, in the name of the person who authorized it. Parameters and body are shown with the permission `write` alone'
     );
-/** What a rule does when an alert begins. */
-export interface RuleAction {
-    readonly route: string;
-    readonly params: Readonly<Record<string, unknown>>;
-    readonly query: Readonly<Record<string, unknown>>;
-    readonly payload: unknown;
-    readonly cooldownSeconds: number;
-    readonly perDay: number;
-}
 
 /** How answers show a severity. */
 const severityUi = { tones: { info: 'neutral', warning: 'warning', critical: 'bad' } } as const;

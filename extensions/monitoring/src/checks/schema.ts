@@ -7,8 +7,6 @@ export const kinds = ['http', 'tcp', 'dns', 'tls', 'ping'] as const;
 export type CheckKind = (typeof kinds)[number];
 /** How a check is: of its last tries, or `paused` while it is switched off. */
 export const states = ['up', 'down', 'degraded', 'unknown', 'paused'] as const;
-/** How a check is. */
-export type CheckState = (typeof states)[number];
 
 const stateUi = {
     tones: { up: 'good', down: 'bad', degraded: 'warning', unknown: 'neutral', paused: 'neutral' }
