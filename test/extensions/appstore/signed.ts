@@ -1,5 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import type { Call } from '@portico/sdk';
 
 import { itUnless } from '../../support/skip.ts';
 import { appDocument, noMinisign, type Part, png, sha256 } from './publisher.ts';
@@ -443,6 +444,28 @@ describe('Signed catalogues', { timeout: 120_000 }, () => {
         expect(templates.find((each: Part) => each['source'] === source)?.title).to.equal('A site');
         // Without `deploy` there is no project.
         expect((await rig.post(`/templates/${source}/site`, { name: 'mine' })).code).to.equal(50307);
+        const asked: unknown[] = [];
+        await rig.host.partners.set('deploy', {
+            createProject: (input: unknown, { actor }: Call) => {
+                asked.push(input, actor?.username);
+                return { id: 7 };
+            }
+        });
+        const use = { name: 'mine', domain: 'mine.example' };
+        const made = await rig.post(`/templates/${source}/site`, use);
+        expect([made.status, made.data, made.headers.get('location')]).to.equal([
+            201,
+            { project: 7 },
+            '/api/plugins/deploy/projects/7'
+        ]);
+        const project = {
+            source: { url: 'https://git.example/site' },
+            name: 'mine',
+            host: { domain: use.domain }
+        };
+        expect(asked).to.equal([{ project }, 'admin']);
+        expect((await rig.ask('POST', `/templates/${source}/site`, use, 'operator')).status).to.equal(403);
+        expect((await rig.post(`/templates/${source}/other`, use)).status).to.equal(404);
         await rig.ask('DELETE', `/sources/${source}`);
         const restored = await rig.host.hooks.run('import.restore', {
             version: '1.0.0',
