@@ -289,6 +289,14 @@ class GrantedSocket extends Socket {
         this.judged = options;
         return super.connect(judged, listener as () => void);
     }
+
+    /**
+     * A socket that is closed while TLS runs over it crashes Node when that TLS is written to, or destroyed, in the same turn of the event loop. The
+     * end of a generation and the code of a plugin may do both in either order, so the closing waits for the next turn.
+     */
+    override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+        setImmediate(() => super._destroy(error, done));
+    }
 }
 
 function response(answer: Awaited<ReturnType<Outbound['open']>>, redirected: boolean): Response {

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -14,6 +15,7 @@ import type {
     Generation
 } from '../../../../../core/src/plugins/runtime/generation/generation.ts';
 import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugins/host.ts';
+import { selfSigned } from '../../../../support/servers/self-signed.ts';
 import { itUnless } from '../../../../support/skip.ts';
 import { until } from '../../../../support/until.ts';
 
@@ -491,6 +493,34 @@ describe('ctx.fetch and ctx.dial', () => {
         await generation.revoke();
         await gone;
         expect([direct.destroyed, bare.destroyed]).to.equal([true, true]);
+    });
+
+    it('outlive a plugin that uses TLS over a socket which was just taken away', async () => {
+        const { certificate: cert, key } = selfSigned(['localhost']);
+        const secured = createTlsServer({ cert, key }, (peer) => peer.on('error', () => undefined).resume());
+        secured.listen(0, '127.0.0.1');
+        await once(secured, 'listening');
+        const { port: securePort } = secured.address() as AddressInfo;
+        const uses: ((tls: TLSSocket) => unknown)[] = [
+            (tls) => tls.write('more'),
+            (tls) => tls.end('more'),
+            (tls) => tls.destroy(),
+            (tls) => queueMicrotask(() => tls.destroy())
+        ];
+        const ctx = await contextWith({ network: ['localhost'] });
+        // Node ended with SIGSEGV at the first of these.
+        for (const use of uses) {
+            const socket = ctx.dial({ host: 'localhost', port: securePort });
+            await once(socket, 'connect');
+            const tls = connectTls({ socket, rejectUnauthorized: false }).on('error', () => undefined);
+            await once(tls, 'secureConnect');
+            const closed = once(socket, 'close');
+            socket.destroy();
+            use(tls);
+            await closed;
+        }
+        secured.close();
+        await once(secured, 'close');
     });
 });
 
