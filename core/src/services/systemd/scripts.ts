@@ -50,11 +50,8 @@ fi
 printf "%-${runsBytes - 1}s\\n" "$exits $failures $due 0 $command $started $now $SERVICE_RESULT $EXIT_CODE $EXIT_STATUS" 1<>runs
 `;
 
-/**
- * Runs as root in the service's place: goes to the working folder, and opens the environment, which the service's account could not.
- * Arguments: the working folder, the file, and the next command.
- */
-export const enter = 'cd -- "$1" && exec <"$2" && shift 2 && exec "$@"';
+/** Runs as root in the service's place: goes to the working folder. Arguments: that folder, and the next command. */
+export const enter = 'cd -- "$1" && shift && exec "$@"';
 
-/** Runs as the service's account: takes the environment, which is on no command line, and becomes the program. */
+/** Runs as the service's account: takes the environment from its input, since it is to be on no command line, and becomes the program. */
 export const launch = 'unset PWD OLDPWD; eval "$(cat)" && exec "$@" </dev/null';

@@ -87,8 +87,10 @@ export function renderUnit({ folder, owner, name, spec }: UnitParts): string {
             ? [`ExecCondition=${line([unitPrograms.sh, '-c', condition, 'portico-service', folder])}`]
             : []),
         `ExecStartPre=${script(folder, 'before', [current, files === null ? '' : `${runtimeRoot}/${files}`])}`,
-        `ExecStart=${line(startOf(folder, spec, files))}`,
+        `ExecStart=${line(startOf(spec, files))}`,
         `ExecStopPost=${script(folder, 'after', [restart])}`,
+        // systemd opens it before the start counts as done, as root: afterwards the folder may move to another owner.
+        `StandardInput=file:${folder.replaceAll('%', '%%')}/environment-${current}`,
         `SyslogIdentifier=${journalIdentifier(spec)}`,
         `UnsetEnvironment=${added.filter((each) => !Object.hasOwn(command.env, each)).join(' ')}`,
         'UMask=0077',
@@ -128,7 +130,7 @@ export function renderEnvironment({ command, mark }: Spec): string {
 }
 
 /** Each command of the chain becomes the next one, so that the process that systemd watches is the program. */
-function startOf(folder: string, spec: Spec, files: string | null): readonly string[] {
+function startOf(spec: Spec, files: string | null): readonly string[] {
     const { account, cwd, path, args } = spec.command;
     const { sh, setpriv, systemdCat } = unitPrograms;
     return [
@@ -139,7 +141,6 @@ function startOf(folder: string, spec: Spec, files: string | null): readonly str
         '--level-prefix=false',
         ...[sh, '-c', enter, 'portico-service'],
         files === null ? cwd : `${runtimeRoot}/${files}`,
-        `${folder}/environment-${commandHash(spec.command)}`,
         ...(account === null
             ? []
             : [setpriv, `--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups', '--']),

@@ -252,11 +252,11 @@ describe('SystemdServices', { timeout: limitMs }, () => {
     });
 
     itWithSystemd('gives its services to another owner without ending them', async () => {
-        const { pid, exits } = await statusOf('always');
-        await panel.call('adopt', owner, 'web-2');
+        // Its folder moves the moment after its start, and again.
+        const { pid, exits } = await change('restart', 'always');
+        await panel.call('adopt', owner, 'web-3');
+        await panel.call('adopt', 'web-3', 'web-2');
         expect(await panel.call('list', owner)).to.equal([]);
-        // systemd may name no process for a moment after it has read its units again.
-        await until(async () => (await statusOf('always', 'web-2')).pid !== null);
         const adopted = await statusOf('always', 'web-2');
         expect([adopted.pid, adopted.exits]).to.equal([pid, exits]);
         await inMachine(`kill -KILL ${pid}`);
