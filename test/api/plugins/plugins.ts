@@ -156,7 +156,8 @@ describe('/api/plugins', { timeout: limitMs }, () => {
                     uses: ['hosts.list'],
                     path: '/api/plugins/keyed/pages/ring'
                 }
-            ]
+            ],
+            'x-locales': { zh: '/api/plugins/keyed/assets/zh.json' }
         });
         expect(document.tags.map(({ name }) => name)).to.include(['hosts', 'users', 'keyed']);
         expect(Object.keys(document.paths)).to.equal([

@@ -1,4 +1,6 @@
 /** Log files below /var/log: only those that the setting `logFiles` names, and never through a link. */
+import type { FileHandle } from 'node:fs/promises';
+
 import { errors, type Files, pages } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
@@ -48,10 +50,7 @@ export async function readLogFile(
         readonly signal: AbortSignal;
     }
 ): Promise<LogPage> {
-    if (!(await listLogFiles(ctx)).some((file) => file.path === path)) {
-        throw errors.notFound(`There is no log ${path}, or the setting logFiles does not name it`);
-    }
-    const handle = await ctx.files(logRoot).open(path.slice(logRoot.length + 1));
+    const handle = await openLogFile(ctx, path);
     try {
         const { size } = await handle.stat();
         const end = Math.min(pages.afterNumber(page) ?? size, size);
@@ -78,6 +77,14 @@ export async function readLogFile(
     } finally {
         await handle.close();
     }
+}
+
+/** Opens a file for reading. @throws NOT_FOUND 40400 for a file that the setting does not name */
+export async function openLogFile(ctx: Ctx, path: string): Promise<FileHandle> {
+    if (!(await listLogFiles(ctx)).some((file) => file.path === path)) {
+        throw errors.notFound(`There is no log ${path}, or the setting logFiles does not name it`);
+    }
+    return ctx.files(logRoot).open(path.slice(logRoot.length + 1));
 }
 
 async function expand(files: Files, folder: string, parts: readonly string[]): Promise<LogFile[]> {

@@ -60,11 +60,7 @@ export async function readJournal(
             ...(query.from === null ? [] : [`--since=${seconds(query.from)}`]),
             ...(query.to === null ? [] : [`--until=${seconds(query.to)}`]),
             ...(after === null ? [] : [`--after-cursor=${after}`]),
-            '--',
-            `_SYSTEMD_UNIT=${unit}`,
-            ...(query.level === null
-                ? []
-                : Array.from({ length: priorities[query.level] + 1 }, (_none, index) => `PRIORITY=${index}`))
+            ...matchesOf(unit, query.level)
         ],
         { timeoutSeconds: 20, maxOutputBytes: outputBytes, signal: page.signal }
     );
@@ -72,6 +68,27 @@ export async function readJournal(
         throw monitoringErrors.JOURNAL_SILENT({ said: stderr.trim().slice(0, 300) });
     }
     return pageOf(stdout, query, { limit: page.limit, asked });
+}
+
+/** The arguments that follow a unit. @param after - the cursor of the last entry that is known; null or none of the journal's: from now on */
+export function followArguments(unit: string, level: Level | null, after: string | null): readonly string[] {
+    return [
+        ...['--quiet', '--no-pager', '--all', '--follow', '--output=json', `--output-fields=${fields}`],
+        ...(after !== null && journalCursor.test(after)
+            ? ['--no-tail', `--after-cursor=${after}`]
+            : ['--lines=0']),
+        ...matchesOf(unit, level)
+    ];
+}
+
+function matchesOf(unit: string, level: Level | null): readonly string[] {
+    return [
+        '--',
+        `_SYSTEMD_UNIT=${unit}`,
+        ...(level === null
+            ? []
+            : Array.from({ length: priorities[level] + 1 }, (_none, index) => `PRIORITY=${index}`))
+    ];
 }
 
 function pageOf(
@@ -93,7 +110,8 @@ function pageOf(
     return { lines, next: last !== undefined && entries.length >= asked ? pages.cursor(last.cursor) : null };
 }
 
-function parseEntry(text: string): { readonly line: LogLine; readonly cursor: string } | null {
+/** Reads one entry as `journalctl` writes it; null for what is none. */
+export function parseEntry(text: string): { readonly line: LogLine; readonly cursor: string } | null {
     let entry: Readonly<Record<string, unknown>>;
     try {
         entry = JSON.parse(text) as Readonly<Record<string, unknown>>;

@@ -2,6 +2,7 @@
 import { errors, joi, pages, reply } from '@portico/sdk';
 
 import { listLogFiles, readLogFile } from '../logs/files.ts';
+import { followFile, followJournal } from '../logs/follow.ts';
 import { listJournalUnits, readJournal } from '../logs/journal.ts';
 import { levels, lineSchema } from '../logs/line.ts';
 import type { LogQuery } from '../logs/query.ts';
@@ -43,10 +44,26 @@ const part = joi
     .pattern(/^\P{Cc}+$/u);
 const source = /^(file|unit):(.+)$/;
 
-/** Declares `/logs/sources` and `/logs/lines`. */
+const asked = {
+    source: joi
+        .string()
+        .max(600)
+        .pattern(source)
+        .required()
+        .label('Log')
+        .meta({ ui: { ref: 'monitoring.logSources' } }),
+    q: part.label('Text').description('A part of the line; the letters a to z match in both cases'),
+    level: joi
+        .valid(...levels)
+        .label('Level')
+        .description('And what is more severe')
+};
+
+/** Declares `/logs/sources`, `/logs/lines` and `/logs/follow`. */
 export function registerLogRoutes(ctx: Ctx, services: Services): void {
     registerSources(ctx);
     registerLines(ctx, services);
+    registerFollow(ctx, services);
 }
 
 function registerSources(ctx: Ctx): void {
@@ -98,27 +115,14 @@ function registerLines(ctx: Ctx, { machine }: Services): void {
             'The newest line first. A page is looked for during some seconds: it may have fewer lines than `limit`, also none, and a next page. Lines that are longer than 16 KiB are cut.',
         validate: {
             query: joi.object({
-                source: joi
-                    .string()
-                    .max(600)
-                    .pattern(source)
-                    .required()
-                    .label('Log')
-                    .meta({ ui: { ref: 'monitoring.logSources' } }),
-                q: part
-                    .label('Text')
-                    .description('A part of the line; the letters a to z match in both cases'),
-                level: joi
-                    .valid(...levels)
-                    .label('Level')
-                    .description('And what is more severe'),
+                ...asked,
                 from: time.label('From'),
                 to: time.label('To'),
                 ...pages.query(100, 1_000)
             })
         },
         async handler({ query, signal }) {
-            const [, kind, name = ''] = source.exec(query.source) ?? [];
+            const { kind, name } = readSource(query.source);
             const wanted: LogQuery = {
                 q: query.q ?? null,
                 level: query.level ?? null,
@@ -126,9 +130,6 @@ function registerLines(ctx: Ctx, { machine }: Services): void {
                 to: query.to === undefined ? null : Date.parse(query.to)
             };
             const page = { limit: query.limit, cursor: query.cursor, now: machine.now(), signal };
-            if (kind === 'unit' && !/^[A-Za-z0-9:_.\\@-]{1,255}$/.test(name)) {
-                throw errors.notFound(`There is no unit ${name}`);
-            }
             const { lines, next } =
                 kind === 'file'
                     ? await readLogFile(ctx, name, wanted, page)
@@ -136,4 +137,39 @@ function registerLines(ctx: Ctx, { machine }: Services): void {
             return reply.list(lines, { next });
         }
     });
+}
+
+function registerFollow(ctx: Ctx, { machine }: Services): void {
+    ctx.stream({
+        path: '/logs/follow',
+        id: 'followLogs',
+        access: 'logs',
+        summary: 'Lines of one log, as they are written',
+        ui: { title: 'Follow', role: 'log' },
+        description: 'From now on; with `Last-Event-ID` after that line, where it is still there.',
+        validate: { query: joi.object(asked) },
+        events: { line: lineSchema },
+        async *handler({ query, lastEventId, signal }) {
+            const { kind, name } = readSource(query.source);
+            const follow = kind === 'file' ? followFile : followJournal;
+            const lines = follow(ctx, name, {
+                query: { q: query.q ?? null, level: query.level ?? null, from: null, to: null },
+                after: lastEventId ?? null,
+                now: () => machine.now(),
+                signal: AbortSignal.any([signal, ctx.signal])
+            });
+            for await (const { id, line } of lines) {
+                yield { event: 'line', id, data: line };
+            }
+        }
+    });
+}
+
+/** @throws NOT_FOUND 40400 for what is no name of a unit */
+function readSource(text: string): { readonly kind: 'file' | 'unit'; readonly name: string } {
+    const [, kind, name = ''] = source.exec(text) ?? [];
+    if (kind === 'unit' && !/^[A-Za-z0-9:_.\\@-]{1,255}$/.test(name)) {
+        throw errors.notFound(`There is no unit ${name}`);
+    }
+    return { kind: kind === 'unit' ? 'unit' : 'file', name };
 }

@@ -1,10 +1,10 @@
-import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createMonitoringRig, type MonitoringRig } from '../rig.ts';
+import { createMonitoringRig, type MonitoringRig, people } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -72,6 +72,48 @@ describe('/api/plugins/monitoring/logs', () => {
         ]);
         expect((await rig.get('/logs/sources')).code).to.equal(40300);
         expect((await rig.get(`/logs/lines?${file('app.log')}`)).code).to.equal(40300);
+    });
+
+    it('follows a file, through a cut and another file of that name, and goes on where a client left', async () => {
+        const path = join(folder, 'live.log');
+        writeFileSync(path, 'old\n');
+        const as = rig.host.as(people.op);
+        const leaving = new AbortController();
+        const follow = (query: string, lastEventId?: string) =>
+            as.events(`/logs/follow?${file('live.log')}${query}`, {
+                signal: leaving.signal,
+                ...(lastEventId === undefined ? {} : { lastEventId })
+            });
+        const events = follow('');
+        const next = async (of: typeof events): Promise<{ text: string; id: string | undefined }> => {
+            const { value } = await of.next();
+            const { id, data } = value as { id?: string; data: { text: string } };
+            return { text: data.text, id };
+        };
+        // The stream begins at the end of the file that it finds: what comes is written only then.
+        const first = next(events);
+        const writing = setInterval(() => appendFileSync(path, 'error: one\n'), 50);
+        const { text, id } = await first.finally(() => clearInterval(writing));
+        expect(text).to.equal('error: one');
+        await events.return(undefined);
+
+        appendFileSync(path, 'half');
+        writeFileSync(`${path}.new`, 'of another file\n');
+        const again = follow('&q=l', id);
+        appendFileSync(path, ' a line\nnot this\n');
+        expect((await next(again)).text).to.equal('half a line');
+        renameSync(`${path}.new`, path);
+        appendFileSync(path, 'still\n');
+        expect([(await next(again)).text, (await next(again)).text]).to.equal(['of another file', 'still']);
+        writeFileSync(path, 'cut to less\n');
+        expect((await next(again)).text).to.equal('cut to less');
+        leaving.abort();
+        await again.return(undefined).catch(() => undefined);
+        const other = as.events(`/logs/follow?${file('other.txt')}`);
+        const { value: refused } = await other.next();
+        expect(refused).to.include({ event: 'error' });
+        expect(JSON.stringify(refused)).to.include('40400');
+        expect((await rig.get(`/logs/follow?${file('live.log')}`)).code).to.equal(40300);
     });
 
     it('reads lines, the newest first, with their times and levels', async () => {
