@@ -116,6 +116,8 @@ describe('the pages in a browser', { timeout: limitMs }, () => {
         await dialog.getByRole('button', { name: 'New task' }).click();
         await page.getByRole('link', { name: 'greet' }).waitFor();
         await page.getByRole('button', { name: 'Run now' }).click();
+        const run = page.getByRole('dialog', { name: 'Run now' });
+        await run.getByRole('button', { name: 'Run now' }).click();
         await page.getByText('Done: Run now').waitFor();
         await until(async () => {
             const { data } = await rig.panel.client.get('/api/plugins/cronjob/runs');

@@ -36,6 +36,8 @@ export interface ResticResult {
 
 /** Exit code of a backup that could not read everything. */
 export const partialCode = 3;
+/** Said when restic ends before it has passed on why ssh did. Another attempt says more. */
+const unexplained = 'unable to start the sftp session, error: EOF';
 /** How long restic may take to remove its lock after SIGINT. */
 const patienceMs = 5_000;
 /** A call without a limit of its own ends after a day. */
@@ -58,7 +60,11 @@ export class Restic {
         try {
             return await this.#attempt(target, args, options);
         } catch (error) {
-            if ((error as { reason?: unknown }).reason !== 'LOCKED' || args[0] === 'unlock') {
+            const { reason, message } = error as { readonly reason?: unknown; readonly message: string };
+            if (reason === 'RESTIC_FAILED' && message.endsWith(unexplained)) {
+                return this.#attempt(target, args, options);
+            }
+            if (reason !== 'LOCKED' || args[0] === 'unlock') {
                 throw error;
             }
             // Removes only locks whose program has ended, such as one that was killed.
