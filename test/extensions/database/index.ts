@@ -402,7 +402,9 @@ for (const { kind, lacks, start } of kinds) {
                     })
                 ).status
             ).to.equal(200);
-            await Promise.race(four); // the one whose session was ended has its answer before the others are cancelled
+            if (!isMysql) {
+                await Promise.race(four); // the one whose session was ended has its answer before the others are cancelled
+            }
             for (const index of [0, 1, 2, 3]) {
                 await panel.ask('DELETE', `${server}/query/q${index}`);
             }

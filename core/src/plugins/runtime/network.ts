@@ -292,9 +292,12 @@ class GrantedSocket extends Socket {
 
     /**
      * A socket that is closed while TLS runs over it crashes Node when that TLS is written to, or destroyed, in the same turn of the event loop. The
-     * end of a generation and the code of a plugin may do both in either order, so the closing waits for the next turn.
+     * end of a generation and the code of a plugin may do both in either order, so the closing waits for the next turn. Reading stops at once: Node
+     * does not expect data for a socket that is destroyed.
      */
     override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+        // Node's types leave out the handle, and it has no other way to stop the reading below TLS.
+        (this as unknown as { readonly _handle: { readStop?(): void } | null })._handle?.readStop?.();
         setImmediate(() => super._destroy(error, done));
     }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
@@ -521,6 +521,25 @@ describe('ctx.fetch and ctx.dial', () => {
         }
         secured.close();
         await once(secured, 'close');
+    });
+
+    it('are taken away while data comes', async () => {
+        const flood = Buffer.alloc(2 ** 20);
+        const source = createTcpServer((peer) => {
+            const more = (): void => void (peer.destroyed || peer.write(flood, () => setImmediate(more)));
+            peer.on('error', () => undefined);
+            more();
+        }).listen(0, '127.0.0.1');
+        await once(source, 'listening');
+        const ctx = await contextWith({ network: ['localhost'] });
+        // Node read on, and ended with an error that nothing could catch.
+        for (let turn = 0; turn < 50; turn += 1) {
+            const socket = ctx.dial({ host: 'localhost', port: (source.address() as AddressInfo).port });
+            socket.once('data', () => setTimeout(() => socket.destroy(), 0)).resume();
+            await once(socket, 'close');
+        }
+        source.close();
+        await once(source, 'close');
     });
 });
 
