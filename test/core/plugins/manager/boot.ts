@@ -43,6 +43,28 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         folder.remove();
     });
 
+    it('calls no plugin failed when it stops in the middle of its boot', async () => {
+        const mark = join(folder.path, 'mark');
+        folder.write(
+            'base',
+            pluginModule(
+                `ctx.onStart(async (signal) => {
+                    writeFileSync(${JSON.stringify(mark)}, '');
+                    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+                });`,
+                { head: `import { writeFileSync } from 'node:fs';` }
+            )
+        );
+        folder.write('upper', pluginModule(helloRoute, { more: 'requires: { base: contract() },' }), {
+            manifest: { requires: { base: '^1.0.0' } }
+        });
+        await start();
+        panel.launch();
+        await until(() => existsSync(mark), 'base to start', 30_000);
+        await panel.end('SIGTERM');
+        expect(panel.output).to.not.contain('REQUIREMENT_FAILED');
+    });
+
     it('opens its door in safe mode after three starts that a plugin blocked, and tries again at the next one', async () => {
         const mark = join(folder.path, 'mark');
         folder.write(

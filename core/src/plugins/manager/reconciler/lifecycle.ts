@@ -25,7 +25,7 @@ import { desiredStateOf, missingRequirement } from './desired-state.ts';
 import { takeInventory } from './inventory.ts';
 import { Runtimes } from './runtimes.ts';
 import { interruptedCode, prepareGeneration, start, StartAborted, type StartPorts } from './start.ts';
-import { PluginStates, type StateOptions } from './states.ts';
+import { isSameFailure, PluginStates, type StateOptions } from './states.ts';
 
 /** Listeners for changes of plugins. They must not throw. */
 export interface LifecycleEvents {
@@ -339,11 +339,14 @@ export class Lifecycle {
 
     /** Only inside `withPlugin`. */
     async #reconcile(runtime: Runtime, retry: boolean): Promise<ReleaseReport | null> {
+        if (this.#phase === 'closing') {
+            return null; // `close` ends what runs; that a requirement has ended is no fault of what stands on it
+        }
         const record = this.recordOf(runtime);
         const idle = desiredStateOf(runtime, record, (name) => this.runtime(name), this.#phase === 'safe');
         if (idle !== null) {
             const report = await this.stop(runtime, idle.fault?.message ?? `it is ${idle.state}`);
-            const isThere = idle.state === runtime.state && isSame(idle.fault, runtime.failure);
+            const isThere = idle.state === runtime.state && isSameFailure(idle.fault, runtime.failure);
             if (idle.state === 'failed' && idle.fault !== null && !isThere) {
                 await this.markFailed(runtime, idle.fault);
             } else if (!isThere) {
@@ -391,8 +394,4 @@ export class Lifecycle {
         }
         this.#states.set(runtime, state, null);
     }
-}
-
-function isSame(one: Omit<PluginFailure, 'at'> | null, two: PluginFailure | null): boolean {
-    return one?.stage === two?.stage && one?.code === two?.code && one?.message === two?.message;
 }

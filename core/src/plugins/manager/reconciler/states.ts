@@ -57,3 +57,8 @@ export class PluginStates {
         this.set(runtime, quarantinedAt === null ? 'failed' : 'quarantined', noted);
     }
 }
+
+/** Whether both are the same fault, whenever it was; also when there is none. */
+export function isSameFailure(one: Omit<PluginFailure, 'at'> | null, two: PluginFailure | null): boolean {
+    return one?.stage === two?.stage && one?.code === two?.code && one?.message === two?.message;
+}
