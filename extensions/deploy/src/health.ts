@@ -28,7 +28,7 @@ async function accountHealth({ folders }: Services): Promise<Health> {
             throw error;
         }
         const command = String(error.data?.['install'] ?? '');
-        return { state: 'failed', evidence: error.message, remedy: { text: 'Make it available', command } };
+        return { state: 'failed', evidence: error.message, remedy: { text: 'Make the account', command } };
     }
 }
 

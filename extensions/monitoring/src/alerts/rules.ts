@@ -1,12 +1,13 @@
 /** Alert rules, as people create, change and remove them. */
 import { isDeepStrictEqual } from 'node:util';
 
-import { type Actor, type AuditDetail, errors, isFailure } from '@portico/sdk';
-import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
+import { type Actor, type AuditDetail, errors } from '@portico/sdk';
+import type { EntityManager } from '@portico/sdk/db';
 
 import { RuleEntity, type RuleRow } from '../entities.ts';
 import { monitoringErrors } from '../errors.ts';
 import { parseSeriesName } from '../metrics.ts';
+import { describeProblem, writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
 import type { RuleEvaluator } from './evaluator.ts';
 import { type ChangedRule, type NewRule, type RuleView, toRuleView } from './schema.ts';
@@ -67,7 +68,7 @@ export class Rules {
         const fields = fieldsOf(input);
         check(fields);
         const now = this.#now();
-        const row = await this.#write((em) => insertRule(em, fields, now));
+        const row = await writeNamed(this.#ctx.db, (em) => insertRule(em, fields, now));
         this.#evaluator.put(row, now);
         const view = this.#view(row);
         audit({ resourceId: row.id, after: view });
@@ -78,7 +79,7 @@ export class Rules {
     async update(id: number, change: ChangedRule, { ifMatch, audit }: ChangeRequest): Promise<RuleView> {
         audit({ resourceId: id });
         const now = this.#now();
-        const { before, row } = await this.#write(async (em) => {
+        const { before, row } = await writeNamed(this.#ctx.db, async (em) => {
             const stored = await findRule(em, id);
             checkVersion(stored, ifMatch);
             checkVersion(stored, change.version === undefined ? null : String(change.version));
@@ -111,7 +112,7 @@ export class Rules {
             title: `The rule ${seen.name}`.slice(0, 100),
             routes: [seen.action.route]
         });
-        const row = await this.#write(async (em) => {
+        const row = await writeNamed(this.#ctx.db, async (em) => {
             const now = await findRule(em, id);
             if (now.version !== seen.version) {
                 return null;
@@ -143,7 +144,7 @@ export class Rules {
      */
     async restore(inputs: readonly NewRule[], mode: 'merge' | 'replace'): Promise<readonly string[]> {
         const now = this.#now();
-        const { rows, removed, problems, ended } = await this.#write(async (em) => {
+        const { rows, removed, problems, ended } = await writeNamed(this.#ctx.db, async (em) => {
             const stored = await em.find(RuleEntity, {}, { orderBy: { id: 'asc' } });
             const others = new Map(stored.map((row) => [row.name.toLowerCase(), row]));
             const matched = inputs.map((input) => {
@@ -191,7 +192,7 @@ export class Rules {
     /** Removes a rule; its alerts end. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
     async remove(id: number, { ifMatch, audit }: ChangeRequest): Promise<void> {
         audit({ resourceId: id });
-        const before = await this.#write(async (em) => {
+        const before = await writeNamed(this.#ctx.db, async (em) => {
             const stored = await findRule(em, id);
             checkVersion(stored, ifMatch);
             await em.nativeDelete(RuleEntity, { id });
@@ -206,17 +207,6 @@ export class Rules {
 
     #view(row: RuleRow, isWhole = true): RuleView {
         return toRuleView(row, this.#evaluator.firing(row.id), isWhole);
-    }
-
-    async #write<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
-        try {
-            return await this.#ctx.db.write(work);
-        } catch (error) {
-            if (error instanceof UniqueConstraintViolationException) {
-                throw errors.conflict('name');
-            }
-            throw error;
-        }
     }
 }
 
@@ -305,13 +295,4 @@ function check({ name, metric, operator, threshold, recoverThreshold }: Fields):
     if (problems.length > 0) {
         throw errors.invalid(problems);
     }
-}
-
-/** What is wrong with a rule, from the error that refuses it. */
-function describeProblem(error: unknown): string {
-    if (!isFailure(error)) {
-        throw error;
-    }
-    const { errors: problems } = (error.data ?? {}) as { errors?: readonly { message: string }[] };
-    return problems?.map(({ message }) => message).join(', ') ?? error.message;
 }

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { errors, isFailure } from '@portico/sdk';
-import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import { monitoringErrors } from '../errors.ts';
+import { describeProblem, writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
 import { CheckEntity, type CheckRow } from './entities.ts';
 import { type CheckFields, fieldsOf } from './input.ts';
@@ -141,7 +141,7 @@ export class Checks {
         const fields = fieldsOf(input, null);
         const now = this.#now();
         const row = await this.#rowOf(fields);
-        const id = await this.#write(async (em) => {
+        const id = await writeNamed(this.#ctx.db, async (em) => {
             if ((await em.count(CheckEntity, {})) >= mostChecks) {
                 throw monitoringErrors.TOO_MANY_CHECKS({ limit: mostChecks });
             }
@@ -172,7 +172,7 @@ export class Checks {
         const isOther = fields.kind !== before.fields.kind || fields.target !== before.fields.target;
         const row = await this.#rowOf(fields);
         const version = before.version + 1;
-        await this.#write(async (em) => {
+        await writeNamed(this.#ctx.db, async (em) => {
             const done = await em.nativeUpdate(
                 CheckEntity,
                 { id, version: before.version },
@@ -196,7 +196,7 @@ export class Checks {
     async remove(id: number, ifMatch: string | null): Promise<SeenCheck> {
         const before = this.get(id);
         checkVersion(before, ifMatch);
-        await this.#write(async (em) => {
+        await writeNamed(this.#ctx.db, async (em) => {
             await em.nativeDelete(CheckEntity, { id });
             await this.results.forget(em, id, true);
         });
@@ -252,10 +252,7 @@ export class Checks {
                     ? this.create(input)
                     : this.update(same.id, input as ChangedCheck, null));
             } catch (error) {
-                if (!isFailure(error)) {
-                    throw error;
-                }
-                problems.push(`${input.name}: ${error.message}`);
+                problems.push(`${input.name}: ${describeProblem(error)}`);
             }
         }
         return problems;
@@ -339,17 +336,6 @@ export class Checks {
                     ? null
                     : await this.#ctx.secrets.seal(JSON.stringify(headers))
         };
-    }
-
-    async #write<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
-        try {
-            return await this.#ctx.db.write(work);
-        } catch (error) {
-            if (error instanceof UniqueConstraintViolationException) {
-                throw errors.conflict('name');
-            }
-            throw error;
-        }
     }
 }
 

@@ -21,7 +21,7 @@ interface Check {
     readonly name?: unknown;
     readonly state?: unknown;
     readonly evidence?: unknown;
-    readonly remedy?: { readonly text?: unknown } | null;
+    readonly remedy?: { readonly text?: unknown; readonly command?: unknown } | null;
 }
 
 /** Finds plugins that failed and checks of plugins that are not `ok`; null when the panel does not say. */
@@ -49,8 +49,13 @@ function judgePlugin({ name, state, failure, health }: PluginRecord): Finding[] 
             subject,
             message: `${String(check.name)}: ${typeof check.evidence === 'string' ? check.evidence : String(check.state)}`,
             since: null,
-            remedy: typeof check.remedy?.text === 'string' ? check.remedy.text : null
+            remedy: remedyOf(check)
         }));
+}
+
+function remedyOf({ remedy }: Check): string | null {
+    const texts = [remedy?.text, remedy?.command].filter((each) => typeof each === 'string');
+    return texts.length === 0 ? null : texts.join(': ');
 }
 
 /** Finds a proxy engine that does not run; null when the panel does not say. */

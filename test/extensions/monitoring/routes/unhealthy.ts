@@ -25,7 +25,12 @@ describe('/api/plugins/monitoring/unhealthy', () => {
                     state: 'degraded',
                     at: '2026-03-01T12:00:00.000Z',
                     checks: [
-                        { name: 'disk', state: 'degraded', evidence: 'slow', remedy: { text: 'Wait' } },
+                        {
+                            name: 'disk',
+                            state: 'degraded',
+                            evidence: 'slow',
+                            remedy: { text: 'Wait', command: 'sleep 1' }
+                        },
                         { name: 'net', state: 'ok', evidence: null, remedy: null }
                     ]
                 }
@@ -113,7 +118,7 @@ describe('/api/plugins/monitoring/unhealthy', () => {
         ]);
         expect(data.findings.find(({ subject }: { subject: string }) => subject === 'half')).to.include({
             message: 'disk: slow',
-            remedy: 'Wait'
+            remedy: 'Wait: sleep 1'
         });
         const seen = (await rig.get('/unhealthy')).data;
         expect([
