@@ -70,7 +70,7 @@ class Load {
 describe('Releases under load', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         if (withoutSandbox === undefined) {
-            rig = await DeployRig.start();
+            rig = await DeployRig.start({}, ['monitoring']);
         }
     });
 
@@ -142,10 +142,25 @@ describe('Releases under load', { timeout: limitMs }, () => {
             expect((await rig.post(`/projects/${id}/canary/promote`)).status).to.equal(404);
 
             rmSync(`${rig.folder}/projects/${id}/shared/data/sick`);
+            const rules = '/api/plugins/monitoring/rules';
+            await rig.client.put('/api/plugins/monitoring', { settings: { intervalSeconds: 2 } });
+            const alarm = { name: 'alarm', metric: 'memory.usedPercent', threshold: 0, forSeconds: 0 };
+            const { data: rule } = await rig.client.post(rules, { ...alarm, enabled: false });
+            const canary = { weight: 50, seconds: 60, failures: 2, rules: [rule.id] };
+            expect((await rig.put(`/projects/${id}`, { canary })).status).to.equal(200);
+            const alarming = await rig.begin(id);
+            await until(async () => (await rig.get(`/deployments/${alarming.id}`)).data.state === 'canary');
+            await rig.client.put(`${rules}/${rule.id}`, { enabled: true });
+            const taken = await rig.over(alarming.id);
+            expect([taken.state, taken.reason]).to.equal(['failed', 'CANARY_REVERTED']);
+            expect(await rig.log(alarming.id)).to.contain(`Rule ${rule.id} of monitoring fired`);
+            await rig.client.put('/api/plugins/monitoring', { enabled: false });
+
             const again = await rig.begin(id);
             await until(async () => (await rig.get(`/deployments/${again.id}`)).data.state === 'canary');
             await until(async () => (await rig.post(`/projects/${id}/canary/promote`)).status === 200);
             expect((await rig.over(again.id)).state).to.equal('live');
+            expect(await rig.log(again.id)).to.contain('The plugin monitoring does not run');
             for (let at = 0; at < 10; at += 1) {
                 expect((await rig.page('canary.test')).text).to.equal('new');
             }

@@ -1,7 +1,16 @@
 /** Deployments as an admin has them: a real panel and engine, real git servers, bubblewrap, an account and a folder of the test's own. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+    chmodSync,
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    readFileSync,
+    rmSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -209,11 +218,13 @@ export class DeployRig extends DeployClient {
         return join(this.top, 'releases');
     }
 
-    static async start(settings: object = {}): Promise<DeployRig> {
+    /** @param others - names of extensions that run beside it */
+    static async start(settings: object = {}, others: readonly string[] = []): Promise<DeployRig> {
         process.umask(0o077); // as the process of the panel does; `startPanel` runs it in this one
         const top = mkdtempSync(join(tmpdir(), 'portico-deploy-'));
         chmodSync(top, 0o755);
         const plugins = writePackage(top);
+        others.forEach((name) => symlinkSync(join(extension, '..', name), join(plugins, name)));
         const account = makeAccount();
         const server_ = new GitServer(join(top, 'git'));
         await server_.start();

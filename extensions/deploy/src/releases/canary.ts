@@ -50,6 +50,12 @@ export class Canaries {
             shares: [older, { port: deployment.port, weight: canary.weight }]
         });
         log.say(`It gets ${canary.weight} of ${whole} requests for ${canary.seconds} s`, 'switch');
+        if (canary.rules.length > 0 && this.#ctx.plugins.monitoring === undefined) {
+            log.say(
+                'The plugin monitoring does not run: none of its rules takes this release back',
+                'switch'
+            );
+        }
         try {
             await this.#watch(candidate, canary);
         } catch (error) {
