@@ -21,7 +21,8 @@ async function installKilled(dataDir: string, url: string, phase: string | null)
             join(import.meta.dirname, '../../support/registry/install-process.ts'),
             dataDir,
             url,
-            '2.0.0'
+            '2.0.0',
+            phase ?? ''
         ],
         { stdio: ['ignore', 'pipe', 'inherit'] }
     );

@@ -1,7 +1,10 @@
-/** Installs and activates one plugin in a process of its own, and prints each phase, so that a test can kill it at any moment. */
+/** Installs and activates one plugin in a process of its own, and prints each phase, so that a test can kill it at any moment. One that is to be killed never ends by itself. */
 import { createRegistry } from '../../../registry/src/index.ts';
 
-const [dataDir = '', registryUrl = '', version = '1.0.0'] = process.argv.slice(2);
+const [dataDir = '', registryUrl = '', version = '1.0.0', killedAt = ''] = process.argv.slice(2);
+if (killedAt !== '') {
+    setInterval(() => undefined, 1_000); // the signal may come after the last step: until then it does not end
+}
 const say = (phase: string): void => void process.stdout.write(`${phase}\n`);
 const registry = await createRegistry({
     dataDir,
