@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { type Actor, errors, joi, type Value } from '@portico/sdk';
 
 import { TrashEntity, type TrashRow } from './entities.ts';
-import { filesystem, isMissing, isTaken } from './files/filesystem.ts';
+import { allowMissing, filesystem, isMissing, isTaken } from './files/filesystem.ts';
 import { move } from './files/move.ts';
 import { removeTree } from './files/tree.ts';
 import { nameOf, parentOf, privateFolder } from './roots/path.ts';
@@ -170,11 +170,7 @@ export class Trash {
     async remove({ root, row }: TrashItem, signal: AbortSignal): Promise<void> {
         refuseReadOnly(root);
         await removeTree(root.files, privatePath('trash', row.key), { signal, step: () => undefined }).catch(
-            (error: unknown) => {
-                if (!isMissing(error)) {
-                    throw error;
-                }
-            }
+            allowMissing
         );
         this.#parts.quotas.freed(root);
         // The name may belong to another file by now, whose versions stay.

@@ -47,6 +47,13 @@ export function isMissing(error: unknown): boolean {
         : ['ENOENT', 'ENOTDIR'].includes(String((error as NodeJS.ErrnoException | null)?.code));
 }
 
+/** For `catch` of a removal: what is gone already is no error. @throws every other error */
+export function allowMissing(error: unknown): void {
+    if (!isMissing(error)) {
+        throw error;
+    }
+}
+
 /** Tells whether an operation failed because the name is taken. */
 export function isTaken(error: unknown): boolean {
     return isFailure(error)

@@ -10,7 +10,7 @@ import { type Actor, errors, type Files } from '@portico/sdk';
 import { UploadEntity, type UploadRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import { bytesOf, received, writeAll, writeFrom } from '../files/bytes.ts';
-import { filesystem, isMissing } from '../files/filesystem.ts';
+import { allowMissing, filesystem, isMissing } from '../files/filesystem.ts';
 import { isOtherDevice, move } from '../files/move.ts';
 import { changeFileOwner, ownerOf } from '../files/owner.ts';
 import type { WriterParts } from '../files/writer.ts';
@@ -285,11 +285,7 @@ export class Uploads {
             await this.#roots
                 .formerRoot(row.folder)
                 .files.remove(`${privateFolder}/uploads/${row.id}`)
-                .catch((error: unknown) => {
-                    if (!isMissing(error)) {
-                        throw error;
-                    }
-                });
+                .catch(allowMissing);
         }
         await this.#removeRow(row.id);
     }

@@ -10,7 +10,7 @@ import { VersionEntity, type VersionRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import { bytesOf, writeFrom } from '../files/bytes.ts';
 import { download, openFile } from '../files/content.ts';
-import { filesystem, isMissing } from '../files/filesystem.ts';
+import { allowMissing, filesystem, isMissing } from '../files/filesystem.ts';
 import { hashed } from '../files/hashing.ts';
 import { isWithin, nameOf } from '../roots/path.ts';
 import { ensurePrivate, privatePath } from '../roots/private-folder.ts';
@@ -184,11 +184,7 @@ export class Versions {
                 })
             );
         } finally {
-            await files.remove(temporary).catch((error: unknown) => {
-                if (!isMissing(error)) {
-                    throw error;
-                }
-            });
+            await files.remove(temporary).catch(allowMissing);
         }
         await this.#prune(root, path);
     }
@@ -212,13 +208,7 @@ export class Versions {
         for (const checksum of new Set(rows.map((row) => row.checksum))) {
             const left = await this.#ctx.db.read((em) => em.count(VersionEntity, { folder, checksum }));
             if (left === 0) {
-                await filesystem(() => files.remove(privatePath('versions', checksum))).catch(
-                    (error: unknown) => {
-                        if (!isMissing(error)) {
-                            throw error;
-                        }
-                    }
-                );
+                await filesystem(() => files.remove(privatePath('versions', checksum))).catch(allowMissing);
                 this.#quotas.freed(root);
             }
         }
@@ -248,11 +238,12 @@ export class Versions {
             }
             return [];
         });
-        for (const { name } of stored) {
-            const rows = await this.#ctx.db.read((em) => em.count(VersionEntity, { folder, checksum: name }));
-            if (rows === 0) {
-                await files.remove(privatePath('versions', name));
-            }
+        const rows = await this.#ctx.db.read((em) =>
+            em.find(VersionEntity, { folder }, { fields: ['checksum'] })
+        );
+        const named = new Set(rows.map(({ checksum }) => checksum));
+        for (const { name } of stored.filter((entry) => !named.has(entry.name))) {
+            await files.remove(privatePath('versions', name));
         }
     }
 }

@@ -81,20 +81,33 @@ export async function readLogFile(
 
 /** Opens a file for reading. @throws NOT_FOUND 40400 for a file that the setting does not name */
 export async function openLogFile(ctx: Ctx, path: string): Promise<FileHandle> {
-    if (!(await listLogFiles(ctx)).some((file) => file.path === path)) {
+    const [files, inner] = [ctx.files(logRoot), path.slice(logRoot.length + 1)];
+    const isNamed = ctx.settings.logFiles.some((pattern) => isLike(path, pattern));
+    const entry = isNamed ? await files.stat(inner).catch(() => null) : null;
+    if (entry?.type !== 'file') {
         throw errors.notFound(`There is no log ${path}, or the setting logFiles does not name it`);
     }
-    return ctx.files(logRoot).open(path.slice(logRoot.length + 1));
+    return files.open(inner);
+}
+
+/** Whether a path is one that a pattern names, part by part. */
+function isLike(path: string, pattern: string): boolean {
+    const [parts, wanted] = [path.split('/'), pattern.split('/')];
+    return (
+        parts.length === wanted.length &&
+        wanted.every((each, index) => nameForm(each).test(parts[index] ?? ''))
+    );
+}
+
+/** A name in which `*` stands for any characters, and `?` for one. */
+function nameForm(part: string): RegExp {
+    const text = part.replace(/[\\^$.+()|[\]{}]/g, '\\$&');
+    return new RegExp(`^${text.replaceAll('*', '.*').replaceAll('?', '.')}$`);
 }
 
 async function expand(files: Files, folder: string, parts: readonly string[]): Promise<LogFile[]> {
     const [part = '', ...rest] = parts;
-    const name = new RegExp(
-        `^${part
-            .replace(/[\\^$.+()|[\]{}]/g, '\\$&')
-            .replaceAll('*', '.*')
-            .replaceAll('?', '.')}$`
-    );
+    const name = nameForm(part);
     const entries = await files.list(folder).catch(() => []);
     const found: LogFile[] = [];
     for (const entry of entries.filter((each) => name.test(each.name))) {
