@@ -37,7 +37,7 @@ export interface ResticResult {
 /** Exit code of a backup that could not read everything. */
 export const partialCode = 3;
 /** Said when restic ends before it has passed on why ssh did. Another attempt says more. */
-const unexplained = 'unable to start the sftp session, error: EOF';
+const unexplained = 'unable to start the sftp session';
 /** How long restic may take to remove its lock after SIGINT. */
 const patienceMs = 5_000;
 /** A call without a limit of its own ends after a day. */
@@ -61,7 +61,7 @@ export class Restic {
             return await this.#attempt(target, args, options);
         } catch (error) {
             const { reason, message } = error as { readonly reason?: unknown; readonly message: string };
-            if (reason === 'RESTIC_FAILED' && message.endsWith(unexplained)) {
+            if (reason === 'RESTIC_FAILED' && message.includes(unexplained)) {
                 return this.#attempt(target, args, options);
             }
             if (reason !== 'LOCKED' || args[0] === 'unlock') {

@@ -24,8 +24,9 @@ async function descriptorsOfChild(
         import { existsSync, readdirSync } from 'node:fs';
         ${first}
         const own = existsSync('/proc/self/fd/${high}');
-        const child = spawn('sleep', ['60'], { stdio: ['ignore', 'pipe', 'ignore'] });
-        child.once('spawn', () => {
+        const child = spawn('sh', ['-c', 'echo loaded; read -r line'], { stdio: ['pipe', 'pipe', 'ignore'] });
+        // Until then it may have a library open that it loads.
+        child.stdout.once('data', () => {
             const names = readdirSync('/proc/' + child.pid + '/fd').map(Number);
             process.stdout.write(JSON.stringify({ child: names, own }));
             child.kill('SIGKILL');
