@@ -1,169 +1,79 @@
-import { rmSync, writeFileSync } from 'node:fs';
+/** Requests at a steady rate, whatever the answers take, each with a number of its own. */
 import { Agent, request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 
-import { expect } from '@hapi/code';
-import * as Lab from '@hapi/lab';
-
-import { itUnless } from '../../support/skip.ts';
-import { until } from '../../support/until.ts';
-import { DeployRig, server, withoutSandbox } from './rig.ts';
-
-export const lab = Lab.script();
-const { after, before, describe, it } = lab;
-const real = itUnless(withoutSandbox, it);
-
-const limitMs = 180_000;
-const releases = 20;
-const clients = 4;
-let rig: DeployRig;
-
-/** Asks on kept connections, one request after the other, until it is told to stop. */
-class Load {
+/** Sends requests to a host of the engine until it is told to stop. */
+export class Load {
+    /** What went wrong, with the number of the request. */
     readonly failures: string[] = [];
+    /** Answers by their text. */
     readonly seen = new Map<string, number>();
+    readonly #agent = new Agent({ keepAlive: true, maxSockets: 32 });
+    readonly #open = new Set<Promise<void>>();
+    readonly #ended: Promise<void>;
     #running = true;
-    readonly #ended: Promise<unknown>;
+    #sent = 0;
+    #seconds = 0;
 
-    constructor(domain: string, path = '/') {
-        this.#ended = Promise.all(Array.from({ length: clients }, () => this.#run(domain, path)));
+    constructor(port: number, domain: string, perSecond: number) {
+        this.#ended = this.#run(port, domain, perSecond);
     }
 
-    get asked(): number {
-        return [...this.seen.values()].reduce((sum, count) => sum + count, 0);
+    /** How many were sent. */
+    get sent(): number {
+        return this.#sent;
     }
 
+    /** How many were sent each second, over all of the time. */
+    get rate(): number {
+        return this.#sent / this.#seconds;
+    }
+
+    /** Sends no more, and waits for the answers that are missing. */
     async stop(): Promise<void> {
         this.#running = false;
         await this.#ended;
+        await Promise.all(this.#open);
+        this.#agent.destroy();
     }
 
-    async #run(domain: string, path: string): Promise<void> {
-        const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    async #run(port: number, domain: string, perSecond: number): Promise<void> {
+        const begun = performance.now();
         while (this.#running) {
-            await new Promise<void>((resolve) => {
-                const sent = request(
-                    { host: '127.0.0.1', port: rig.httpPort, path, agent, headers: { host: domain } },
-                    (answer) => {
-                        let text = '';
-                        answer.on('data', (chunk: Buffer) => (text += chunk.toString()));
-                        answer.once('end', () => {
-                            this.seen.set(text, (this.seen.get(text) ?? 0) + 1);
-                            if (answer.statusCode !== 200) {
-                                this.failures.push(`${answer.statusCode} ${text}`);
-                            }
-                            resolve();
-                        });
+            this.#seconds = (performance.now() - begun) / 1_000;
+            while (this.#sent < this.#seconds * perSecond) {
+                this.#sent += 1;
+                const one = this.#ask(port, domain, this.#sent);
+                this.#open.add(one);
+                void one.finally(() => this.#open.delete(one));
+            }
+            await wait(5);
+        }
+    }
+
+    #ask(port: number, domain: string, number: number): Promise<void> {
+        return new Promise((resolve) => {
+            const fail = (error: unknown): void => {
+                this.failures.push(`${number}: ${String(error)}`);
+                resolve();
+            };
+            const headers = { host: domain, 'x-number': String(number) };
+            // A POST is never sent a second time by a proxy or a client.
+            const sent = request({ host: '127.0.0.1', port, method: 'POST', agent: this.#agent, headers });
+            sent.once('response', (answer) => {
+                let text = '';
+                answer.on('data', (chunk: Buffer) => (text += chunk.toString()));
+                answer.once('error', fail);
+                answer.once('end', () => {
+                    this.seen.set(text, (this.seen.get(text) ?? 0) + 1);
+                    if (answer.statusCode !== 200) {
+                        this.failures.push(`${number}: ${answer.statusCode} ${text}`);
                     }
-                );
-                sent.once('error', (error) => {
-                    this.failures.push(String(error));
                     resolve();
                 });
-                sent.end();
             });
-            await new Promise((resolve) => setTimeout(resolve, 5));
-        }
-        agent.destroy();
+            sent.once('error', fail);
+            sent.end();
+        });
     }
 }
-
-describe('Releases under load', { timeout: limitMs }, () => {
-    before({ timeout: limitMs }, async () => {
-        if (withoutSandbox === undefined) {
-            rig = await DeployRig.start({}, ['monitoring']);
-        }
-    });
-
-    after({ timeout: limitMs }, async () => {
-        await rig?.close();
-    });
-
-    real(`lose no request in ${releases} switches`, async () => {
-        rig.git.create('busy', {
-            'package.json': '{"scripts":{"start":"node server.js"}}',
-            'server.js': server('one')
-        });
-        const id = await rig.project({
-            name: 'busy',
-            source: { url: rig.git.url('busy') },
-            host: { domain: 'busy.test' },
-            run: { drainSeconds: 1 },
-            health: { successes: 1 },
-            keep: 3
-        });
-        const first = await rig.serve(id);
-        rig.git.commit('busy', { 'server.js': server('two') });
-        const second = await rig.serve(id);
-        const load = new Load('busy.test');
-        for (let at = 2; at < releases; at += 1) {
-            const { data } = await rig.post(`/projects/${id}/rollback`, {
-                deployment: at % 2 === 0 ? first.id : second.id
-            });
-            expect((await rig.over(data.id as number)).state).to.equal('live');
-        }
-        await load.stop();
-        expect(load.failures).to.equal([]);
-        expect([...load.seen.keys()].sort()).to.equal(['one', 'two']);
-        console.log(`      ${load.asked} requests during ${releases - 2} switches, none failed`);
-    });
-
-    real(
-        'give a canary its share, take it back when it is sick, and promote it when it is told to',
-        async () => {
-            const sick =
-                'if (require("node:fs").existsSync("/app/data/sick")) { response.statusCode = 500; }';
-            rig.git.create('canary', {
-                'package.json': '{"scripts":{"start":"node server.js"}}',
-                'server.js': server('old')
-            });
-            const id = await rig.project({
-                name: 'canary',
-                source: { url: rig.git.url('canary') },
-                host: { domain: 'canary.test' },
-                run: { drainSeconds: 1, shared: ['data'] },
-                health: { successes: 1 },
-                canary: { weight: 50, seconds: 60, failures: 2 }
-            });
-            await rig.serve(id);
-            rig.git.commit('canary', { 'server.js': server('new', sick) });
-            const begun = await rig.begin(id);
-            await until(async () => (await rig.get(`/deployments/${begun.id}`)).data.state === 'canary');
-            const seen = new Set<string>();
-            await until(
-                async () => seen.add((await rig.page('canary.test')).text).size === 2,
-                'both to answer'
-            );
-            writeFileSync(`${rig.folder}/projects/${id}/shared/data/sick`, '');
-            const reverted = await rig.over(begun.id);
-            expect([reverted.state, reverted.reason]).to.equal(['failed', 'CANARY_REVERTED']);
-            for (let at = 0; at < 10; at += 1) {
-                expect(await rig.page('canary.test')).to.equal({ status: 200, text: 'old' });
-            }
-            expect((await rig.post(`/projects/${id}/canary/promote`)).status).to.equal(404);
-
-            rmSync(`${rig.folder}/projects/${id}/shared/data/sick`);
-            const rules = '/api/plugins/monitoring/rules';
-            await rig.client.put('/api/plugins/monitoring', { settings: { intervalSeconds: 2 } });
-            const alarm = { name: 'alarm', metric: 'memory.usedPercent', threshold: 0, forSeconds: 0 };
-            const { data: rule } = await rig.client.post(rules, { ...alarm, enabled: false });
-            const canary = { weight: 50, seconds: 60, failures: 2, rules: [rule.id] };
-            expect((await rig.put(`/projects/${id}`, { canary })).status).to.equal(200);
-            const alarming = await rig.begin(id);
-            await until(async () => (await rig.get(`/deployments/${alarming.id}`)).data.state === 'canary');
-            await rig.client.put(`${rules}/${rule.id}`, { enabled: true });
-            const taken = await rig.over(alarming.id);
-            expect([taken.state, taken.reason]).to.equal(['failed', 'CANARY_REVERTED']);
-            expect(await rig.log(alarming.id)).to.contain(`Rule ${rule.id} of monitoring fired`);
-            await rig.client.put('/api/plugins/monitoring', { enabled: false });
-
-            const again = await rig.begin(id);
-            await until(async () => (await rig.get(`/deployments/${again.id}`)).data.state === 'canary');
-            await until(async () => (await rig.post(`/projects/${id}/canary/promote`)).status === 200);
-            expect((await rig.over(again.id)).state).to.equal('live');
-            expect(await rig.log(again.id)).to.contain('The plugin monitoring does not run');
-            for (let at = 0; at < 10; at += 1) {
-                expect((await rig.page('canary.test')).text).to.equal('new');
-            }
-        }
-    );
-});

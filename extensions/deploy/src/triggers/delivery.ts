@@ -25,7 +25,9 @@ const pushSchema = joi
         after: joi.string().pattern(commitForm).required(),
         commits: joi.array().items(commit).max(10_000).allow(null),
         head_commit: commit.allow(null),
-        total_commits_count: joi.number()
+        /** How many commits were pushed: of GitLab, and of Gitea, which names five of them. */
+        total_commits_count: joi.number(),
+        total_commits: joi.number()
     })
     .unknown(true);
 
@@ -36,6 +38,7 @@ interface PushBody {
     readonly commits?: readonly CommitBody[] | null;
     readonly head_commit?: CommitBody | null;
     readonly total_commits_count?: number;
+    readonly total_commits?: number;
 }
 interface CommitBody {
     readonly message?: string | null;
@@ -77,20 +80,24 @@ export function deliveryId(headers: Headers): string | null {
     return names.map((name) => headers[name]).find((id) => id !== undefined && id.length <= 200) ?? null;
 }
 
-function filesOf({ commits, total_commits_count: total }: PushBody): readonly string[] | null {
+function filesOf({
+    commits,
+    total_commits_count: gitlab,
+    total_commits: gitea
+}: PushBody): readonly string[] | null {
     if (
         commits == null ||
         commits.length === 0 ||
         commits.length >= leastLeftOut ||
-        (total ?? 0) > commits.length
+        (gitlab ?? gitea ?? 0) > commits.length
     ) {
         return null;
     }
-    return commits.flatMap(({ added, modified, removed }) => [
-        ...(added ?? []),
-        ...(modified ?? []),
-        ...(removed ?? [])
-    ]);
+    const changes = commits.map(({ added, modified, removed }) =>
+        [added, modified, removed].filter((each) => each != null)
+    );
+    // A commit without any list is one whose files are not told.
+    return changes.some((lists) => lists.length === 0) ? null : changes.flat(2);
 }
 
 /** The JSON of a delivery, which may come in a form; null for what is none. */

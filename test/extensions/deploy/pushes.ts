@@ -8,6 +8,7 @@ import * as Lab from '@hapi/lab';
 import { ended } from '../../support/plugins/panel.ts';
 import { openSshd } from '../../support/servers/sshd.ts';
 import { itUnless } from '../../support/skip.ts';
+import { pushOf, signed } from './deliveries.ts';
 import { base, type Deployment, DeployRig, server, withoutSandbox } from './rig.ts';
 
 export const lab = Lab.script();
@@ -76,28 +77,11 @@ describe('Pushes', { timeout: limitMs }, () => {
     });
 
     real('are deployed once, signed in each of the forms', async () => {
-        const forms = [
-            (body: string) => github(body),
-            (body: string) => ({
-                'x-gitea-event': 'push',
-                'x-gitea-delivery': randomUUID(),
-                'x-gitea-signature': hex(body)
-            }),
-            (body: string) => {
-                const [id, stamp] = [randomUUID(), String(Math.floor(Date.now() / 1_000))];
-                const key = Buffer.from(hook.secret.slice('whsec_'.length), 'base64');
-                const mac = createHmac('sha256', key).update(`${id}.${stamp}.${body}`).digest('base64');
-                return {
-                    'x-gitlab-event': 'Push Hook',
-                    'webhook-id': id,
-                    'webhook-timestamp': stamp,
-                    'webhook-signature': `v1,AAAA v1,${mac}`
-                };
-            }
-        ];
-        for (const [at, form] of forms.entries()) {
-            const body = push(rig.git.commit('pushed', { 'index.html': `push ${at}` }));
-            const headers = form(body);
+        const senders = ['github', 'gitea', 'gitlab'] as const;
+        for (const [at, sender] of senders.entries()) {
+            const commit = rig.git.commit('pushed', { 'index.html': `push ${at}` });
+            const [event, body] = pushOf(sender, { commit, files: ['index.html'] });
+            const headers = signed(sender, event, body, hook.secret);
             const taken = await send(body, headers);
             expect([taken.status, taken.data.deployment?.trigger]).to.equal([202, 'push']);
             expect((await rig.over(taken.data.deployment?.id ?? 0)).state).to.equal('live');
