@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { hostWords, wordedFields } from '../../../extensions/webui/web/src/pages/hosts/host-words.ts';
 import { noBrowser } from '../../support/browser.ts';
 import { adminPassword } from '../../support/panel/panel.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';
@@ -207,7 +208,8 @@ describe('the pages in a browser', { timeout: limitMs }, () => {
             .flatMap((name) => [
                 ...readFileSync(join(web, 'web/src', name), 'utf8').matchAll(/\bt\(\s*'([^']+)'/g)
             ])
-            .map(([, sentence]) => sentence ?? '');
+            .map(([, sentence]) => sentence ?? '')
+            .concat(wordedFields.flatMap((path) => hostWords(path) ?? []).filter((each) => each !== ''));
         expect(sentences.length).to.be.above(100);
         expect(sentences.filter((sentence) => !Object.hasOwn(words, sentence))).to.equal([]);
     });

@@ -12,7 +12,8 @@ import { t } from '../words/t.ts';
 import type { Operation } from './operations.ts';
 import { download, type Params, press, run } from './run.ts';
 
-const hasFields = ({ body }: Operation): boolean => Object.keys(body?.properties ?? {}).length > 0;
+/** Whether an operation asks for something before it is called. */
+export const hasFields = ({ body }: Operation): boolean => Object.keys(body?.properties ?? {}).length > 0;
 
 /** The button; nothing for a user who lacks the permission. */
 export function Action({

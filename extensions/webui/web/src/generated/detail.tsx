@@ -10,7 +10,7 @@ import { Page, Waiting } from '../kit/page.tsx';
 import { changed, initialValue } from '../schema/changes.ts';
 import { SchemaForm } from '../schema/form.tsx';
 import { t } from '../words/t.ts';
-import { Action, Download } from './action.tsx';
+import { Actions } from './actions.tsx';
 import { Collection } from './collection.tsx';
 import { labelOf } from './columns.ts';
 import { Facts } from './facts.tsx';
@@ -45,11 +45,14 @@ export function ItemPage({
     ) as Row | undefined;
     const schema = item.read?.answer ?? collection.list.answer.items ?? {};
     const label = labelOf(schema, collection.list.ui.label);
+    const title = row === undefined || label === undefined ? id : String(row[label]);
     return (
         <Page
-            title={row === undefined || label === undefined ? id : String(row[label])}
+            title={title}
             lead={<Link href={back}>← {collection.list.title}</Link>}
-            actions={row === undefined ? null : <ItemActions item={item} params={params} row={row} />}
+            actions={
+                row === undefined ? null : <ItemActions item={item} params={params} row={row} name={title} />
+            }
         >
             {row === undefined ? (
                 <Waiting error={error} />
@@ -68,25 +71,28 @@ export function ItemPage({
 function ItemActions({
     item,
     params,
-    row
+    row,
+    name
 }: {
     readonly item: Item;
     readonly params: Params;
     readonly row: Row;
+    readonly name: string;
 }) {
     const version = typeof row['version'] === 'number' ? row['version'] : undefined;
     return (
         <>
             {item.edit === null ? null : <Edit operation={item.edit} params={params} row={row} />}
-            {item.actions.map((each) => (
-                <Action key={each.id} operation={each} params={params} />
-            ))}
-            {item.downloads.map((each) => (
-                <Download key={each.id} operation={each} params={params} />
-            ))}
-            {item.remove === null ? null : (
-                <Action operation={item.remove} params={params} version={version} />
-            )}
+            <Actions
+                name={name}
+                operations={[
+                    ...item.actions,
+                    ...item.downloads,
+                    ...(item.remove === null ? [] : [item.remove])
+                ]}
+                params={params}
+                version={version}
+            />
         </>
     );
 }
@@ -120,7 +126,8 @@ export function Card({
     readonly params?: Params;
 }) {
     const { data, error } = useRead<unknown>(pathOf(read, params));
-    const isAbsent = data === null || error?.status === 404;
+    // What is missing on the machine is said at the list; each card says it in one quiet line.
+    const isAbsent = data === null || error?.status === 404 || error?.status === 503;
     return (
         <section class="card">
             <header class="row spread">

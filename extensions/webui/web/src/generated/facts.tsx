@@ -10,7 +10,10 @@ export function Facts({ row, schema }: { readonly row: Row; readonly schema: Sch
     const schemaOf = (key: string): Schema => schema.properties?.[key] ?? {};
     const entries = Object.entries(row).filter(([key]) => schemaOf(key)['x-ui']?.widget !== 'hidden');
     const filled = entries.filter(([, value]) => !isEmpty(value));
-    const empty = entries.filter(([, value]) => isEmpty(value));
+    const namesOf = (some: readonly (readonly [string, unknown])[]): string =>
+        some.map(([key]) => titleOf(key, schemaOf(key))).join(', ');
+    const none = entries.filter(([, value]) => Array.isArray(value) && isEmpty(value));
+    const unset = entries.filter(([, value]) => !Array.isArray(value) && isEmpty(value));
     const ordered = filled.toSorted(
         ([, left], [, right]) => Number(isCompound(left)) - Number(isCompound(right))
     );
@@ -26,13 +29,8 @@ export function Facts({ row, schema }: { readonly row: Row; readonly schema: Sch
                     </div>
                 ))}
             </dl>
-            {empty.length === 0 ? null : (
-                <small>
-                    {t('Not set: {names}', {
-                        names: empty.map(([key]) => titleOf(key, schemaOf(key))).join(', ')
-                    })}
-                </small>
-            )}
+            {none.length === 0 ? null : <small>{t('None: {names}', { names: namesOf(none) })}</small>}
+            {unset.length === 0 ? null : <small>{t('Not set: {names}', { names: namesOf(unset) })}</small>}
         </>
     );
 }

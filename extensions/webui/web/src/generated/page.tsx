@@ -7,7 +7,7 @@ import { Page, Waiting } from '../kit/page.tsx';
 import type { Tag } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
-import { Action, Download } from './action.tsx';
+import { Actions } from './actions.tsx';
 import { Collection } from './collection.tsx';
 import { Countdown } from './countdown.tsx';
 import { Card, ItemPage, LiveOnDemand } from './detail.tsx';
@@ -69,16 +69,13 @@ function Overview({
         <Page
             title={title}
             actions={
-                <>
-                    {model.actions
-                        .filter(({ id }) => !answers.includes(id))
-                        .map((each) => (
-                            <Action key={each.id} operation={each} />
-                        ))}
-                    {model.downloads.map((each) => (
-                        <Download key={each.id} operation={each} />
-                    ))}
-                </>
+                <Actions
+                    name={title}
+                    operations={[
+                        ...model.actions.filter(({ id }) => !answers.includes(id)),
+                        ...model.downloads
+                    ]}
+                />
             }
         >
             {notice === undefined ? null : (

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import type { ApiFailure } from '../api/failure.ts';
 import { t } from '../words/t.ts';
+import { CopyButton } from './copy.tsx';
 
 /** A screen: one heading, which gets the focus when the user comes here, and the document's title. */
 export function Page({
@@ -46,9 +47,16 @@ export function Waiting({ error }: { readonly error: ApiFailure | null }) {
             </p>
         );
     }
+    const install = error.data['install'];
     return (
         <div class="failure" role="alert">
             <p>{error.message}</p>
+            {typeof install === 'string' ? (
+                <p class="row">
+                    <code>{install}</code>
+                    <CopyButton text={install} />
+                </p>
+            ) : null}
             {error.requestId === null ? null : <small>{t('Request {id}', { id: error.requestId })}</small>}
         </div>
     );

@@ -41,6 +41,13 @@ const handMade: Readonly<Record<string, string>> = {
     monitoring: '/monitoring'
 };
 
+/** Groups that many plugins name, in the order of the menu; others follow by their names, and last what has no group. */
+const groupOrder = ['Sites', 'Machine', 'Automation'];
+const rank = (group: string): number => {
+    const at = groupOrder.indexOf(group);
+    return group === '' ? groupOrder.length + 1 : at === -1 ? groupOrder.length : at;
+};
+
 /** Screens under one heading; null: without one. */
 export interface Group {
     readonly title: string | null;
@@ -55,9 +62,12 @@ export function usePlaces(): readonly Group[] {
     const plugins = (data?.tags ?? []).filter((tag) => tag['x-kind'] === 'nav' && tag.name !== 'webui');
     const permitted = (places: readonly Place[]): readonly Place[] =>
         places.filter(({ permission }) => may(permission));
+    const groups = [...Map.groupBy(plugins, (tag) => tag['x-parent'] ?? '')].toSorted(
+        ([left], [right]) => rank(left) - rank(right) || left.localeCompare(right)
+    );
     return [
         { title: null, places: permitted(core()) },
-        ...[...Map.groupBy(plugins, (tag) => tag['x-parent'] ?? '')].map(([group, tags]) => ({
+        ...groups.map(([group, tags]) => ({
             title: group === '' ? t('Extensions') : t(group),
             places: tags.filter((tag) => may(`${tag.name}:read`)).flatMap((tag) => placesOf(tag, may))
         })),

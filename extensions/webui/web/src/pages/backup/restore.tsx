@@ -42,7 +42,7 @@ export function RestoreDialog({
     };
     return (
         <Dialog title={t('Restore')} onClose={onClose}>
-            <ul class="plain mono">
+            <ul class="bare mono">
                 {items.map((each) => (
                     <li key={keyOf(each)}>{each.path ?? each.plugin ?? t('The panel')}</li>
                 ))}

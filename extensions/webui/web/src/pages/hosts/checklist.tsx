@@ -60,8 +60,8 @@ export function Checklist({ id }: { readonly id: number }) {
                             </span>
                             <div class="fill">
                                 <strong>{t(title)}</strong>
-                                <p class="dim">{evidence}</p>
-                                {remedy === null ? null : <p>{remedy}</p>}
+                                <p class="dim">{t(evidence)}</p>
+                                {remedy === null ? null : <p>{t(remedy)}</p>}
                             </div>
                             <Badge
                                 text={ok === null ? 'not tried' : ok ? 'good' : 'bad'}

@@ -1,6 +1,7 @@
 /** The form of a host: which fields belong to which section and type, and their labels. The schema itself is the panel's. */
 import type { Schema } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
+import { hostWords, wordedFields } from './host-words.ts';
 
 /** What a host does. */
 export type HostType = 'proxy' | 'redirect' | 'static' | 'php';
@@ -62,36 +63,8 @@ export function fieldsOf(type: HostType): ReadonlySet<string> {
 }
 
 /** Labels of the fields, by their name. */
-export const hostTitles = (): Readonly<Record<string, string>> => ({
-    domain: t('Name'),
-    aliases: t('Further names'),
-    type: t('Type'),
-    upstreams: t('Upstreams'),
-    redirect: t('Redirect'),
-    static: t('Folder'),
-    php: t('PHP'),
-    ssl: t('Serve HTTPS'),
-    sslMode: t('Certificate from'),
-    certificateId: t('Certificate'),
-    forceHttps: t('Send visitors from HTTP to HTTPS'),
-    hsts: t('Tell browsers to use HTTPS alone (HSTS)'),
-    access: t('Rules'),
-    loadBalancing: t('Load balancing'),
-    healthCheck: t('Health check'),
-    locations: t('Paths'),
-    securityHeaders: t('Send the usual security headers'),
-    headers: t('Headers'),
-    cors: t('Other origins (CORS)'),
-    maintenance: t('Maintenance: answer 503 to every visitor'),
-    compression: t('Compress answers'),
-    bodyLimitBytes: t('Largest request body, in bytes'),
-    timeouts: t('Time limits'),
-    errorPages: t('Error pages'),
-    tags: t('Tags'),
-    notes: t('Notes'),
-    advanced: t('Handlers'),
-    enabled: t('Enabled')
-});
+export const hostTitles = (): Readonly<Record<string, string>> =>
+    Object.fromEntries(wordedFields.map((name) => [name, t(hostWords(name)?.[0] ?? name)]));
 
 const choiceTitles = (): Readonly<Record<string, string>> => ({
     auto: t('a public authority (ACME)'),
@@ -104,20 +77,21 @@ const choiceTitles = (): Readonly<Record<string, string>> => ({
     random: t('at random'),
     header: t('by a header'),
     cookie: t('by a cookie'),
-    weighted: t('by weight')
+    weighted: t('by weight'),
+    set: t('Set'),
+    add: t('Add'),
+    delete: t('Remove'),
+    301: t('for ever, may become GET (301)'),
+    302: t('for now, may become GET (302)'),
+    307: t('for now (307)'),
+    308: t('for ever (308)')
 });
 
 /** The panel's schema with labels, words for choices, and what depends on other fields. */
 export function withWords(schema: Schema, value: Readonly<Record<string, unknown>>): Schema {
     const isPhpPool = Object.hasOwn(value['php'] ?? {}, 'upstreams');
     const hasSsl = value['ssl'] === true;
-    const titles = hostTitles();
-    const properties = Object.fromEntries(
-        Object.entries(schema.properties ?? {}).map(([key, each]) => [
-            key,
-            { ...withChoices(each), ...(titles[key] === undefined ? {} : { title: titles[key] }) }
-        ])
-    );
+    const properties = worded(schema, '').properties ?? {};
     const { php, forceHttps, certificateId, notes } = properties;
     const variants = (php?.anyOf ?? []).filter((each) => each.type === 'object');
     return {
@@ -147,19 +121,40 @@ export function pick(schema: Schema, names: readonly string[]): Schema {
     };
 }
 
+/** The schema of one field, and of all below it, in the words of this page: its helps are for users, those of the API for programs. */
+function worded(schema: Schema, path: string): Schema {
+    const [title, help] =
+        hostWords(path) ?? hostWords(path.replace(/^headers\.(request|response)\./, 'headers.*.')) ?? [];
+    const { description, ...rest } = withChoices(schema);
+    const below = path === '' ? '' : `${path}.`;
+    const items = rest.items;
+    return {
+        ...rest,
+        ...(title === undefined ? {} : { title: t(title) }),
+        ...(help === undefined ? { description } : help === '' ? {} : { description: t(help) }),
+        ...(rest.properties === undefined
+            ? {}
+            : {
+                  properties: Object.fromEntries(
+                      Object.entries(rest.properties).map(([key, each]) => [key, worded(each, below + key)])
+                  )
+              }),
+        ...(items === undefined ? {} : { items: worded(items, `${below}*`) }),
+        ...(rest.anyOf === undefined ? {} : { anyOf: rest.anyOf.map((each) => wordedBelow(each, path)) })
+    };
+}
+
+/** What lies below an alternative, such as an object that may be null. The alternative itself has the words of its field. */
+function wordedBelow(schema: Schema, path: string): Schema {
+    const { title: _title, description: _description, ...rest } = worded(schema, path);
+    return rest;
+}
+
 function withChoices(schema: Schema): Schema {
     const titles = choiceTitles();
     const values = schema.enum?.filter((each) => each !== null) ?? [];
     const { enum: _values, ...rest } = schema;
-    if (values.length > 0 && values.every((each) => titles[String(each)] !== undefined)) {
-        return { ...rest, oneOf: values.map((each) => ({ const: each, title: titles[String(each)] ?? '' })) };
-    }
-    return schema.properties === undefined
-        ? schema
-        : {
-              ...schema,
-              properties: Object.fromEntries(
-                  Object.entries(schema.properties).map(([key, each]) => [key, withChoices(each)])
-              )
-          };
+    return values.length > 0 && values.every((each) => titles[String(each)] !== undefined)
+        ? { ...rest, oneOf: values.map((each) => ({ const: each, title: titles[String(each)] ?? '' })) }
+        : schema;
 }

@@ -33,7 +33,12 @@ export function Catalogue({ onChoose }: { readonly onChoose: (wanted: Wanted) =>
                 <div class="empty">
                     <Icon name="puzzle" />
                     <p>{t('The registry offers nothing that is not here.')}</p>
-                    {data.note === '' ? null : <small>{data.note}</small>}
+                    {data.note === '' ? null : (
+                        <details>
+                            <summary>{t('What the registry said')}</summary>
+                            <small>{data.note}</small>
+                        </details>
+                    )}
                 </div>
             ) : (
                 <div class="columns">

@@ -34,7 +34,7 @@ export default function Settings() {
             {data === undefined ? <Waiting error={error} /> : null}
             {[...groups].map(([group, settings]) => (
                 <section key={group} class="card">
-                    <h2>{inWords(group)}</h2>
+                    <h2>{t(inWords(group))}</h2>
                     <dl class="settings">
                         {settings.map((each) => (
                             <Row key={each.key} setting={each} />
@@ -46,6 +46,9 @@ export default function Settings() {
     );
 }
 
+/** What a setting is called: its key in words, without its group. */
+const titleOf = (key: string): string => t(inWords(key.split('.').slice(1).join(' ')));
+
 function Row({ setting }: { readonly setting: Setting }) {
     const may = useMay();
     const [isOpen, setOpen] = useState(false);
@@ -56,9 +59,9 @@ function Row({ setting }: { readonly setting: Setting }) {
     return (
         <div>
             <dt>
-                <strong>{inWords(key.split('.').slice(1).join(' '))}</strong>
+                <strong>{titleOf(key)}</strong>
                 <small>
-                    <Text text={description} />
+                    <Text text={t(description)} />
                 </small>
             </dt>
             <dd>
@@ -90,7 +93,7 @@ function Change({ setting, onClose }: { readonly setting: Setting; readonly onCl
         return <Waiting error={error} />;
     }
     const { key, value } = setting;
-    const title = inWords(key.split('.').slice(1).join(' '));
+    const title = titleOf(key);
     const property: Schema = { ...resolve(document, body).properties?.[key], title };
     return (
         <Dialog title={title} onClose={onClose}>

@@ -92,7 +92,7 @@ function Matrix({
                     <tbody key={area}>
                         <tr>
                             <th scope="rowgroup" colSpan={roles.length + 1}>
-                                {inWords(area)}
+                                {t(inWords(area))}
                                 {members[0]?.plugin === null ? null : <span class="tag">{t('plugin')}</span>}
                             </th>
                         </tr>

@@ -1,0 +1,71 @@
+/** What can be done beside a heading: what stands out as buttons, the rest in a menu. */
+import { useState } from 'preact/hooks';
+
+import { useMay } from '../api/queries.ts';
+import { Button } from '../kit/button.tsx';
+import { Menu } from '../kit/menu.tsx';
+import { t } from '../words/t.ts';
+import { Action, Download, hasFields, OperationForm } from './action.tsx';
+import type { Operation } from './operations.ts';
+import { download, type Params, press } from './run.ts';
+
+/** More buttons than this in a row hide what matters. */
+const most = 3;
+
+/** The actions and downloads of a page or an item. */
+export function Actions({
+    operations,
+    params = {},
+    version,
+    name
+}: {
+    readonly operations: readonly Operation[];
+    readonly params?: Params;
+    readonly version?: number | undefined;
+    /** What they belong to; the menu is named by it. */
+    readonly name: string;
+}) {
+    const may = useMay();
+    const [opened, setOpened] = useState<Operation | null>(null);
+    const offered = operations.filter(({ permission }) => may(permission));
+    const shown = offered.length <= most ? offered : offered.toSorted(byWeight).slice(0, most - 1);
+    const rest = offered.filter((each) => !shown.includes(each));
+    const choose = (operation: Operation): unknown => {
+        if (operation.kind === 'download') {
+            return download(operation, params);
+        }
+        return hasFields(operation) ? setOpened(operation) : press(operation, params, version);
+    };
+    return (
+        <>
+            {shown.map((each) =>
+                each.kind === 'download' ? (
+                    <Download key={each.id} operation={each} params={params} />
+                ) : (
+                    <Action key={each.id} operation={each} params={params} version={version} />
+                )
+            )}
+            {rest.length === 0 ? null : (
+                <Menu label={t('Actions for {name}', { name })}>
+                    {rest.map((each) => (
+                        <Button
+                            key={each.id}
+                            look={each.effect === 'destructive' ? 'danger' : 'plain'}
+                            onPress={() => choose(each)}
+                        >
+                            {each.title}
+                        </Button>
+                    ))}
+                </Menu>
+            )}
+            {opened === null ? null : (
+                <OperationForm operation={opened} params={params} onClose={() => setOpened(null)} />
+            )}
+        </>
+    );
+}
+
+/** What the author calls primary first, what destroys last. */
+const byWeight = (left: Operation, right: Operation): number => weight(left) - weight(right);
+const weight = ({ ui, effect, kind }: Operation): number =>
+    (ui.primary === true ? 0 : 10) + (effect === 'destructive' ? 4 : 0) + (kind === 'download' ? 1 : 0);
