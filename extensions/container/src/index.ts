@@ -70,9 +70,14 @@ export default defineContainer(realMachine);
 /** Removes what a panel that was killed left, and begins what goes on by itself. */
 async function start(ctx: Ctx, services: Services): Promise<void> {
     const { builds, imageArchives, snapshots, archives, updates, autoUpdates } = services;
-    await builds.sweep();
-    await imageArchives.sweep();
-    await snapshots.sweep();
+    for (const each of [builds, imageArchives, snapshots]) {
+        // A folder that the panel may not read is told by the check `storage`; the rest of the plugin does without it.
+        await each
+            .sweep()
+            .catch((error: unknown) =>
+                ctx.log.warn('What was left in the storage could not be removed', { error })
+            );
+    }
     await ctx.schedule('builds', { everySeconds: 600 }, () => builds.expire());
     await ctx.schedule('images', { everySeconds: 600 }, (run) =>
         whenThere(async () => {

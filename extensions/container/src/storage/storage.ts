@@ -6,7 +6,9 @@ import { errors, type Files, isFailure } from '@portico/sdk';
 import type { Ctx } from '../settings.ts';
 
 /** Names of folders; no stack has a name that begins with a dot. */
-export type StorageFolder = '.builds' | '.uploads' | '.snapshots';
+export const storageFolders = ['.builds', '.uploads', '.snapshots'] as const;
+/** One of {@link storageFolders}. */
+export type StorageFolder = (typeof storageFolders)[number];
 
 /** Room that writing leaves free. */
 const reserveBytes = 64 * 1024 * 1024;
