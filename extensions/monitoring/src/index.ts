@@ -7,6 +7,7 @@ import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
 import { registerAcknowledgementRoutes, registerAlertRoutes } from './routes/alerts.ts';
 import { registerCheckRoutes } from './routes/checks.ts';
+import { registerHardwareRoutes } from './routes/hardware.ts';
 import { registerHistoryRoutes } from './routes/history.ts';
 import { registerLogRoutes } from './routes/logs.ts';
 import { registerMetricRoutes } from './routes/metrics.ts';
@@ -31,9 +32,10 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
         migrations,
         setup(ctx) {
             const services = createServices(ctx, machine);
-            const { checks, monitor, traffic } = services;
+            const { checks, hardware, monitor, traffic } = services;
             registerMetricRoutes(ctx, services);
             registerHistoryRoutes(ctx, services);
+            registerHardwareRoutes(ctx, services);
             registerProcessRoutes(ctx, services);
             registerOneProcessRoutes(ctx, services);
             registerPortRoutes(ctx, services);
@@ -54,11 +56,14 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
             ctx.onStart(async () => {
                 await checks.start();
                 await monitor.start();
+                // A drive may be slow to answer, and nothing waits for it.
+                void hardware.refresh();
                 await traffic.start();
                 await ctx.schedule('prune', { everySeconds: 21_600, missed: 'run-once' }, async () => {
                     await monitor.prune();
                     await traffic.prune(machine.now());
                 });
+                await ctx.schedule('hardware', { everySeconds: 60 }, () => hardware.refresh());
                 await ctx.schedule('checks', { everySeconds: 10 }, () => checks.save());
                 await ctx.schedule('checkResults', { everySeconds: 3_600, missed: 'run-once' }, () =>
                     checks.results.prune(machine.now(), ctx.settings.checkHistoryDays)
@@ -67,6 +72,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
             });
             ctx.onStop(async () => {
                 await checks.stop();
+                await hardware.stop();
                 await traffic.stop();
                 await monitor.stop();
             });

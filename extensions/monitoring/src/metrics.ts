@@ -2,13 +2,29 @@
 import type { Sample } from './sampling/sample.ts';
 
 /** What a metric's values are measured in. */
-export type Unit = 'percent' | 'bytes' | 'bytes/s' | '1/s' | 'count' | 'ms' | 'days';
+export const units = ['percent', 'bytes', 'bytes/s', '1/s', 'count', 'ms', 'days', '°C', 'W'] as const;
+/** What a metric's values are measured in. */
+export type Unit = (typeof units)[number];
 
-/** A metric. One with a `scope` has a series `name:instance` for each disk, device, interface, container, core or check. */
+/** What a metric has a series for each of. */
+export const scopes = [
+    'core',
+    'disk',
+    'device',
+    'interface',
+    'container',
+    'sensor',
+    'drive',
+    'gpu',
+    'raid',
+    'check'
+] as const;
+
+/** A metric. One with a `scope` has a series `name:instance` for each disk, device, and so on. */
 export interface Metric {
     readonly name: string;
     readonly unit: Unit;
-    readonly scope: 'core' | 'disk' | 'device' | 'interface' | 'container' | 'check' | null;
+    readonly scope: (typeof scopes)[number] | null;
     readonly summary: string;
 }
 
@@ -68,6 +84,30 @@ const container = scoped(
     ({ containers }) => containers,
     ({ name }) => name
 );
+const sensor = scoped(
+    'sensor',
+    'sensor',
+    ({ sensors }) => sensors,
+    ({ name }) => name
+);
+const drive = scoped(
+    'drive',
+    'drive',
+    ({ drives }) => drives,
+    ({ name }) => name
+);
+const gpu = scoped(
+    'gpu',
+    'gpu',
+    ({ gpus }) => gpus,
+    ({ name }) => name
+);
+const raid = scoped(
+    'raid',
+    'raid',
+    ({ raids }) => raids,
+    ({ name }) => name
+);
 const check = scoped(
     'check',
     'check',
@@ -98,6 +138,19 @@ const entries: readonly Entry[] = [
     one('swap.usedPercent', 'percent', 'Used part of the swap', ({ swap }) => swap?.usedPercent),
     one('processes.running', 'count', 'Tasks that run or could run', ({ processes }) => processes.running),
     one('processes.blocked', 'count', 'Tasks that wait for a disk', ({ processes }) => processes.blocked),
+    one(
+        'pressure.cpu',
+        'percent',
+        'Time in which tasks waited for a processor',
+        ({ pressure }) => pressure?.cpu
+    ),
+    one(
+        'pressure.memory',
+        'percent',
+        'Time in which tasks waited for memory',
+        ({ pressure }) => pressure?.memory
+    ),
+    one('pressure.io', 'percent', 'Time in which tasks waited for a disk', ({ pressure }) => pressure?.io),
     disk('used', 'bytes', 'Used space', ({ used }) => used),
     disk('available', 'bytes', 'Space left', ({ available }) => available),
     disk(
@@ -160,7 +213,17 @@ const entries: readonly Entry[] = [
     ),
     container('read', 'bytes/s', 'Bytes read from disks', ({ readBytesPerSecond }) => readBytesPerSecond),
     container('write', 'bytes/s', 'Bytes written to disks', ({ writeBytesPerSecond }) => writeBytesPerSecond),
+    container('rx', 'bytes/s', 'Bytes received', ({ rxBytesPerSecond }) => rxBytesPerSecond),
+    container('tx', 'bytes/s', 'Bytes sent', ({ txBytesPerSecond }) => txBytesPerSecond),
     container('processes', 'count', 'Processes', ({ processes }) => processes),
+    sensor('temperature', '°C', 'Temperature that a sensor measures', ({ temperature }) => temperature),
+    drive('wear', 'percent', 'Used part of the life of a drive', ({ wear }) => wear),
+    drive('temperature', '°C', 'Temperature of a drive', ({ temperature }) => temperature),
+    raid('missing', 'count', 'Disks that an array lacks', ({ missing }) => missing),
+    gpu('usage', 'percent', 'Time in which a graphics processor did anything', ({ usage }) => usage),
+    gpu('memory', 'bytes', 'Used memory of a graphics processor', ({ memoryUsed }) => memoryUsed),
+    gpu('temperature', '°C', 'Temperature of a graphics processor', ({ temperature }) => temperature),
+    gpu('power', 'W', 'Power that a graphics processor draws', ({ power }) => power),
     check('up', 'count', '1 when an uptime check is up or degraded, 0 when it is down', ({ up }) => up),
     check('latency', 'ms', 'Time of the last good try of an uptime check', ({ latencyMs }) => latencyMs),
     check(

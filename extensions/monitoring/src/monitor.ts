@@ -13,7 +13,7 @@ import { EventFeed } from './event-feed.ts';
 import { History } from './history/history.ts';
 import { nameSeries, readValues } from './metrics.ts';
 import type { Sample } from './sampling/sample.ts';
-import { Sampler, type TakenSample } from './sampling/sampler.ts';
+import { type Extras, Sampler, type TakenSample } from './sampling/sampler.ts';
 import type { Machine } from './sampling/sources/machine.ts';
 import type { Ctx } from './settings.ts';
 import { Silences } from './silences/silences.ts';
@@ -52,7 +52,7 @@ export class Monitor {
     readonly #notifier: Notifier;
     readonly #ctx: Ctx;
     readonly #machine: Machine;
-    readonly #checks: () => Sample['checks'];
+    readonly #extras: () => Extras;
     readonly #sampler: Sampler;
     readonly #evaluator: RuleEvaluator;
     #taken: TakenSample | null = null;
@@ -68,9 +68,13 @@ export class Monitor {
     /** To be called when the transaction that wrote the alerts is durable. */
     #confirmAlerts: () => void = () => undefined;
 
-    /** @param checks - how the uptime checks are now */
-    constructor(ctx: Ctx, machine: Machine, checks: () => Sample['checks'] = () => []) {
-        this.#checks = checks;
+    /** @param extras - what samples hold that is not read with them: uptime checks, drives and graphics processors */
+    constructor(
+        ctx: Ctx,
+        machine: Machine,
+        extras: () => Extras = () => ({ checks: [], drives: [], gpus: [] })
+    ) {
+        this.#extras = extras;
         this.#ctx = ctx;
         this.#machine = machine;
         this.#sampler = new Sampler(machine);
@@ -209,7 +213,7 @@ export class Monitor {
 
     async #sample(): Promise<void> {
         const { settings } = this.#ctx;
-        const taken = await this.#sampler.take(settings, this.#checks());
+        const taken = await this.#sampler.take(settings, this.#extras());
         const at = taken.reading.at;
         this.#taken = taken;
         this.#sampledAt = at;

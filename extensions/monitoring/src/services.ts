@@ -1,6 +1,7 @@
 /** The services of one generation of the plugin. */
 import { Checks } from './checks/checks.ts';
 import { realTiming } from './checks/timing.ts';
+import { Hardware } from './hardware/hardware.ts';
 import { Monitor } from './monitor.ts';
 import type { Machine } from './sampling/sources/machine.ts';
 import { ProcessList } from './sampling/sources/processes.ts';
@@ -11,6 +12,7 @@ import { Traffic } from './traffic/traffic.ts';
 export interface Services {
     readonly machine: Machine;
     readonly checks: Checks;
+    readonly hardware: Hardware;
     readonly monitor: Monitor;
     readonly processes: ProcessList;
     readonly traffic: Traffic;
@@ -19,10 +21,18 @@ export interface Services {
 /** Creates the services; {@link Monitor.start} begins their work. */
 export function createServices(ctx: Ctx, machine: Machine): Services {
     const checks = new Checks(ctx, () => machine.now(), realTiming);
+    const hardware = new Hardware(ctx, machine);
     return {
         machine,
         checks,
-        monitor: new Monitor(ctx, machine, () => [...checks.values()]),
+        hardware,
+        monitor: new Monitor(ctx, machine, () => ({
+            checks: [...checks.values()],
+            drives: hardware.drives.map(({ name, wear, temperature }) => ({ name, wear, temperature })),
+            gpus: hardware.gpus.map(({ name, usage, memoryUsed, temperature, power }) => ({
+                ...{ name, usage, memoryUsed, temperature, power }
+            }))
+        })),
         processes: new ProcessList(machine),
         traffic: new Traffic(ctx)
     };

@@ -69,6 +69,17 @@ export const settings = joi.object({
         .label('A disk is nearly full at')
         .unit('percent')
         .meta({ ui: { group: 'Alerts' } }),
+    slowSeconds: joi
+        .number()
+        .integer()
+        .min(60)
+        .max(3600)
+        .default(300)
+        .description(
+            'Seconds between two looks at drives and graphics processors, which only programs can ask'
+        )
+        .label('Look at drives every')
+        .unit('second'),
     logFiles: joi
         .array()
         .items(joi.string().max(300).pattern(logPattern))

@@ -14,7 +14,11 @@ export const findingSchema = joi.object({
             'host',
             'certificate',
             'task',
-            'check'
+            'check',
+            'upstream',
+            'drive',
+            'raid',
+            'sensor'
         )
         .required()
         .label('Kind'),

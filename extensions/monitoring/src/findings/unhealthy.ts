@@ -8,6 +8,7 @@ import { findFailedUnits } from '../units/findings.ts';
 import { findCheckProblems } from './checks.ts';
 import { findFullDisks } from './disks.ts';
 import { type Finding, findingSchema } from './finding.ts';
+import { findDriveProblems, findRaidProblems, findSensorProblems } from './hardware.ts';
 import { findOwnProblems } from './own.ts';
 import { findEngineProblems, findPluginProblems } from './panel.ts';
 import { findCertificateProblems, findHostProblems, findTaskProblems } from './served.ts';
@@ -37,7 +38,7 @@ const answerMs = 3_000;
 /** Collects alerts that fire, full disks, problems of the monitoring and of checks, and of the panel as far as the actor may see them. */
 export async function collectFindings(
     ctx: Ctx,
-    { monitor, checks }: Pick<Services, 'monitor' | 'checks'>,
+    { monitor, checks, hardware }: Pick<Services, 'monitor' | 'checks' | 'hardware'>,
     actor: Actor,
     signal: AbortSignal
 ): Promise<Unhealthy> {
@@ -65,10 +66,14 @@ export async function collectFindings(
     ]);
     const alerted = new Set(alerts.map(({ subject }) => subject));
     const parts = { plugins, engine, units, hosts, certificates, tasks };
+    const { raids, sensors } = monitor.taken.reading;
     const findings = [
         ...alerts,
         ...findFullDisks(monitor.sample.disks, ctx.settings.diskFullPercent, alerted),
         ...findOwnProblems(ctx, monitor),
+        ...findDriveProblems(hardware.drives),
+        ...findRaidProblems(raids),
+        ...findSensorProblems(sensors),
         ...findCheckProblems(checks.list(), alerted),
         ...Object.values(parts).flatMap((part) => part ?? [])
     ].sort((a, b) => ranks.indexOf(a.severity) - ranks.indexOf(b.severity));

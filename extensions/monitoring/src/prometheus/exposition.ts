@@ -1,5 +1,6 @@
 /** The text format of Prometheus, version 0.0.4. */
-import { type Exposed, type Labels, listFamilies } from './families.ts';
+import { type Exposed, listFamilies } from './families.ts';
+import type { Labels } from './family.ts';
 
 /** The media type of the text. */
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';

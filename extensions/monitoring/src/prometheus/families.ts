@@ -4,44 +4,20 @@ import type { Frozen } from '@portico/sdk';
 import type { AlertRow } from '../entities.ts';
 import type { MonitorStatus } from '../monitor.ts';
 import { matchesAny } from '../sampling/glob.ts';
-import type { Reading } from '../sampling/sampler.ts';
+import type { Extras, Reading } from '../sampling/sampler.ts';
 import { ticksPerSecond } from '../sampling/sources/system.ts';
 import type { Settings } from '../settings.ts';
-
-/** Label names with their values. */
-export type Labels = Readonly<Record<string, string>>;
-/** One value of a family; without a value, it is left out. */
-export type Point = readonly [labels: Labels, value: number | null | undefined];
-
-/** All values of one name. */
-export interface Family {
-    readonly name: string;
-    readonly type: 'counter' | 'gauge';
-    readonly help: string;
-    readonly points: readonly Point[];
-}
+import { counter, type Family, gauge, only, type Point } from './family.ts';
+import { listExtras, listHardware } from './hardware.ts';
 
 /** What an exposition is made from. */
 export interface Exposed {
     readonly reading: Reading;
+    readonly extras: Extras;
     readonly firing: readonly AlertRow[];
     readonly status: MonitorStatus;
     readonly settings: Frozen<Pick<Settings, 'excludeDevices' | 'excludeInterfaces'>>;
 }
-
-const counter = (name: string, help: string, points: readonly Point[]): Family => ({
-    name: `portico_${name}_total`,
-    type: 'counter',
-    help,
-    points
-});
-const gauge = (name: string, help: string, points: readonly Point[]): Family => ({
-    name: `portico_${name}`,
-    type: 'gauge',
-    help,
-    points
-});
-const only = (value: number | null | undefined): readonly Point[] => [[{}, value]];
 
 /** Lists all families, also those that have no values now. */
 export function listFamilies(exposed: Exposed): Family[] {
@@ -51,6 +27,8 @@ export function listFamilies(exposed: Exposed): Family[] {
         ...listDevices(exposed),
         ...listInterfaces(exposed),
         ...listContainers(exposed.reading),
+        ...listHardware(exposed.reading),
+        ...listExtras(exposed.extras),
         ...listOwn(exposed)
     ];
 }
@@ -242,6 +220,16 @@ function listContainers(reading: Reading): Family[] {
             'container_written_bytes',
             'Bytes that a container wrote to disks.',
             perContainer(({ writtenBytes }) => writtenBytes)
+        ),
+        counter(
+            'container_network_receive_bytes',
+            'Bytes that a container received.',
+            perContainer(({ rxBytes }) => rxBytes)
+        ),
+        counter(
+            'container_network_transmit_bytes',
+            'Bytes that a container sent.',
+            perContainer(({ txBytes }) => txBytes)
         ),
         gauge(
             'container_processes',

@@ -2,7 +2,7 @@
 import { joi } from '@portico/sdk';
 
 import { feedEvents } from '../event-feed.ts';
-import { metrics } from '../metrics.ts';
+import { metrics, scopes, units } from '../metrics.ts';
 import { sampleSchema } from '../sampling/sample.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -15,12 +15,12 @@ const catalogueSchema = joi.array().items(
             .label('Metric')
             .meta({ ui: { column: 1 } }),
         unit: joi
-            .valid('percent', 'bytes', 'bytes/s', '1/s', 'count', 'ms', 'days')
+            .valid(...units)
             .required()
             .label('Unit')
             .meta({ ui: { column: 3 } }),
         scope: joi
-            .valid('core', 'disk', 'device', 'interface', 'container', 'check')
+            .valid(...scopes)
             .allow(null)
             .required()
             .label('Measured for each')

@@ -16,9 +16,10 @@ export function registerPrometheusRoutes(ctx: Ctx, { monitor }: Services): void 
         description:
             'Counters as the kernel has them; Prometheus calculates the rates. Give it an API token with `read` as its bearer token.',
         handler(request) {
-            const { reading } = monitor.taken;
+            const { reading, sample } = monitor.taken;
             const text = expose({
                 reading,
+                extras: sample,
                 firing: monitor.journal.firing(),
                 status: monitor.status(),
                 settings: ctx.settings

@@ -67,6 +67,10 @@ const containerSchema = joi.object({
     memoryPercent: percent('Share of memory').description('Of the limit; without one, of the machine'),
     readBytesPerSecond: known('Bytes read per second'),
     writeBytesPerSecond: known('Bytes written per second'),
+    rxBytesPerSecond: known('Bytes received per second').description(
+        "Null where it shares the machine's own network"
+    ),
+    txBytesPerSecond: known('Bytes sent per second'),
     processes: known('Processes')
 });
 const checkSchema = joi.object({
@@ -74,6 +78,27 @@ const checkSchema = joi.object({
     up: known('Up').description('0 when it is down, else 1; null while it is paused or was not tried'),
     latencyMs: known('Latency').unit('millisecond'),
     certificateDays: known('Days of the certificate').unit('day')
+});
+const sensorSchema = joi.object({
+    name: text('Sensor'),
+    temperature: known('Temperature').unit('°C'),
+    fan: known('Fan').unit('rpm')
+});
+const driveSchema = joi.object({
+    name: text('Drive'),
+    wear: percent('Used up').description('Share of its life; drives of flash memory say so'),
+    temperature: known('Temperature').unit('°C')
+});
+const gpuSchema = joi.object({
+    name: text('Graphics processor'),
+    usage: percent('In use'),
+    memoryUsed: known('Memory used').unit('byte'),
+    temperature: known('Temperature').unit('°C'),
+    power: known('Power').unit('W')
+});
+const raidSchema = joi.object({
+    name: text('Array'),
+    missing: known('Missing disks').description('Disks that it should have and that do not work')
 });
 
 /** The shape of a sample, in bytes, percent and seconds. */
@@ -119,10 +144,20 @@ export const sampleSchema = joi.object({
         .object({ running: known('Running'), blocked: known('Waiting for disks'), tasks: known('Threads') })
         .required()
         .label('Processes'),
+    pressure: joi
+        .object({ cpu: percent('Processors'), memory: percent('Memory'), io: percent('Disks') })
+        .allow(null)
+        .required()
+        .label('Pressure')
+        .description('Share of the time in which tasks waited for it'),
     disks: joi.array().items(diskSchema).required().label('Disks'),
     devices: joi.array().items(deviceSchema).required().label('Devices'),
     interfaces: joi.array().items(interfaceSchema).required().label('Network interfaces'),
     containers: joi.array().items(containerSchema).required().label('Containers'),
+    sensors: joi.array().items(sensorSchema).required().label('Sensors'),
+    drives: joi.array().items(driveSchema).required().label('Drives'),
+    gpus: joi.array().items(gpuSchema).required().label('Graphics processors'),
+    raids: joi.array().items(raidSchema).required().label('Arrays of disks'),
     checks: joi.array().items(checkSchema).required().label('Uptime checks')
 });
 

@@ -14,6 +14,9 @@ import {
 } from './sources/devices.ts';
 import type { Machine } from './sources/machine.ts';
 import { type Disk, readMounts, SpaceProbe } from './sources/mounts.ts';
+import { type Pressure, readPressure } from './sources/pressure.ts';
+import { type RaidArray, readRaids } from './sources/raids.ts';
+import { type Sensor, Sensors } from './sources/sensors.ts';
 import {
     type Cpu,
     type Load,
@@ -34,6 +37,9 @@ export interface Reading {
     readonly load: Load | null;
     readonly memory: Memory | null;
     readonly uptime: number | null;
+    readonly pressure: Pressure | null;
+    readonly sensors: readonly Sensor[];
+    readonly raids: readonly RaidArray[];
     readonly disks: readonly Disk[];
     /** Partitions included. */
     readonly devices: readonly DeviceCounters[] | null;
@@ -50,6 +56,9 @@ export interface TakenSample {
     /** Milliseconds that the sample took. */
     readonly tookMs: number;
 }
+
+/** What a sample holds that is not read with it. */
+export type Extras = Pick<Sample, 'checks' | 'drives' | 'gpus'>;
 
 type SamplingOptions = Frozen<
     Pick<
@@ -72,23 +81,29 @@ export class Sampler {
     readonly #machine: Machine;
     readonly #spaces: SpaceProbe;
     readonly #containers: Containers;
+    readonly #sensors: Sensors;
     #before: Reading | null = null;
 
     constructor(machine: Machine) {
         this.#machine = machine;
         this.#spaces = new SpaceProbe(machine);
         this.#containers = new Containers(machine);
+        this.#sensors = new Sensors(machine);
     }
 
-    /** Takes a sample. Rates are null in the first one, and after a long gap. @param checks - how the uptime checks are */
-    async take(options: SamplingOptions, checks: Sample['checks'] = []): Promise<TakenSample> {
+    /** Takes a sample. Rates are null in the first one, and after a long gap. */
+    async take(
+        options: SamplingOptions,
+        { checks, drives, gpus }: Extras = { checks: [], drives: [], gpus: [] }
+    ): Promise<TakenSample> {
         const began = this.#machine.monotonic();
         const reading = await this.#read(options);
         const elapsedMs = this.#before === null ? null : reading.monotonic - this.#before.monotonic;
         const isNear =
             elapsedMs !== null &&
             elapsedMs <= Math.max(leastBaselineMs, intervalsOfBaseline * options.intervalSeconds * 1000);
-        const sample = { ...calculate(isNear ? this.#before : null, reading, options), checks: [...checks] };
+        const calculated = calculate(isNear ? this.#before : null, reading, options);
+        const sample = { ...calculated, checks: [...checks], drives: [...drives], gpus: [...gpus] };
         this.#before = reading;
         return { sample, reading, elapsedMs, tookMs: this.#machine.monotonic() - began };
     }
@@ -102,6 +117,9 @@ export class Sampler {
             load: readLoad(machine),
             memory: readMemory(machine),
             uptime: readUptime(machine),
+            pressure: readPressure(machine),
+            sensors: this.#sensors.read(),
+            raids: readRaids(machine),
             devices: readDevices(machine),
             interfaces: readInterfaces(machine)
         };
@@ -117,7 +135,11 @@ export class Sampler {
     }
 }
 
-function calculate(before: Reading | null, now: Reading, options: SamplingOptions): Omit<Sample, 'checks'> {
+function calculate(
+    before: Reading | null,
+    now: Reading,
+    options: SamplingOptions
+): Omit<Sample, keyof Extras> {
     const seconds = before === null ? null : (now.monotonic - before.monotonic) / 1000;
     const devicesBefore = new Map(before?.devices?.map((each) => [each.name, each]));
     const interfacesBefore = new Map(before?.interfaces?.map((each) => [each.name, each]));
@@ -163,6 +185,8 @@ function calculate(before: Reading | null, now: Reading, options: SamplingOption
             blocked: cpu?.blocked ?? null,
             tasks: load?.tasks ?? null
         },
+        pressure: toPressureView(before?.pressure ?? null, now.pressure, seconds),
+        ...toHardwareView(now),
         disks: now.disks.map((disk) =>
             toDiskView(
                 disk,
@@ -200,6 +224,32 @@ function toCpuView(before: Cpu | null, now: Cpu): CpuView {
             usage: cpuShares(before?.cores.get(core), times)?.usage ?? null
         }))
     };
+}
+
+function toHardwareView({ sensors, raids }: Reading): Pick<Sample, 'sensors' | 'raids'> {
+    return {
+        sensors: sensors.map(({ name, kind, value }) => ({
+            name,
+            temperature: kind === 'temperature' ? value : null,
+            fan: kind === 'fan' ? value : null
+        })),
+        raids: raids.map(({ name, wanted, working, failedMembers }) => ({
+            name,
+            missing: wanted === null ? failedMembers.length : Math.max(0, wanted - (working ?? 0))
+        }))
+    };
+}
+
+function toPressureView(
+    before: Pressure | null,
+    now: Pressure | null,
+    seconds: number | null
+): Sample['pressure'] {
+    const share = (kind: keyof Pressure): number | null => {
+        const microseconds = rate(before?.[kind], now?.[kind], seconds);
+        return microseconds === null ? null : Math.min(100, microseconds / 10_000);
+    };
+    return now === null ? null : { cpu: share('cpu'), memory: share('memory'), io: share('io') };
 }
 
 function toDiskView(
@@ -279,6 +329,8 @@ function toContainerView(
         memoryPercent: now.memory === null || limit === null ? null : percent(now.memory, limit),
         readBytesPerSecond: rate(before?.readBytes, now.readBytes, seconds),
         writeBytesPerSecond: rate(before?.writtenBytes, now.writtenBytes, seconds),
+        rxBytesPerSecond: rate(before?.rxBytes, now.rxBytes, seconds),
+        txBytesPerSecond: rate(before?.txBytes, now.txBytes, seconds),
         processes: now.processes
     };
 }

@@ -23,6 +23,7 @@ const wanted = {
     excludeInterfaces: ['lo']
 };
 const status = { sampledAt: 1, tookMs: 1.5, samples: 3, writeError: null, series: 7, refused: 0 };
+const extras = { checks: [], drives: [], gpus: [] };
 const hostile = 'a "quoted" \\ back\nslash, {x="y"} # ü';
 const alert = {
     id: 3,
@@ -52,7 +53,7 @@ const alert = {
 describe('expose', () => {
     it("writes what a strict reader of the format takes, with the kernel's own counters", async () => {
         const { reading } = await new Sampler(new TestMachine()).take(wanted);
-        const families = readExposition(expose({ reading, firing: [], status, settings: wanted }));
+        const families = readExposition(expose({ reading, extras, firing: [], status, settings: wanted }));
         const of = (name: string): (readonly [object, number])[] | undefined =>
             families
                 .find((family) => family.name === name)
@@ -87,7 +88,13 @@ describe('expose', () => {
 
     it('escapes what the format would take for its own', async () => {
         const { reading } = await new Sampler(new TestMachine()).take(wanted);
-        const text = expose({ reading, firing: [alert, { ...alert, id: 4 }], status, settings: wanted });
+        const text = expose({
+            reading,
+            extras,
+            firing: [alert, { ...alert, id: 4 }],
+            status,
+            settings: wanted
+        });
         const firing = readExposition(text).find(({ name }) => name === 'portico_alert_firing');
         expect(firing?.samples.map(({ labels, value }) => [Object.fromEntries(labels), value])).to.equal(
             ['3', '4'].map((id) => [
@@ -117,7 +124,7 @@ describe('expose', () => {
         const { reading } = await new Sampler(machine).take(wanted);
         expect(
             readExposition(
-                expose({ reading, firing: [], status: { ...status, tookMs: null }, settings: wanted })
+                expose({ reading, extras, firing: [], status: { ...status, tookMs: null }, settings: wanted })
             ).map(({ name }) => name)
         ).to.equal(['portico_monitoring_samples_total', 'portico_monitoring_series']);
     });
@@ -132,7 +139,7 @@ describe('expose', () => {
             stdout,
             stderr
         } = spawnSync(tool, ['check', 'metrics'], {
-            input: expose({ reading, firing: [alert], status, settings: wanted }),
+            input: expose({ reading, extras, firing: [alert], status, settings: wanted }),
             encoding: 'utf8'
         });
         expect([exitCode, stdout, stderr]).to.equal([0, '', '']);

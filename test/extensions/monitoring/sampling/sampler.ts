@@ -1,4 +1,4 @@
-import { execFileSync, fork } from 'node:child_process';
+import { execFileSync, fork, spawn, spawnSync } from 'node:child_process';
 import {
     accessSync,
     closeSync,
@@ -8,6 +8,7 @@ import {
     mkdirSync,
     mkdtempSync,
     openSync,
+    readlinkSync,
     rmdirSync,
     rmSync,
     writeFileSync,
@@ -15,6 +16,7 @@ import {
 } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import process from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
@@ -25,6 +27,7 @@ import { findHierarchy } from '../../../../extensions/monitoring/src/sampling/so
 import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { ProcessList } from '../../../../extensions/monitoring/src/sampling/sources/processes.ts';
 import { itUnless } from '../../../support/skip.ts';
+import { until } from '../../../support/until.ts';
 import { snapshot, TestMachine } from '../machine.ts';
 
 export const lab = Lab.script();
@@ -153,6 +156,8 @@ describe('Sampler on snapshots', () => {
             memoryPercent: 30,
             readBytesPerSecond: 200_000,
             writeBytesPerSecond: 20_000,
+            rxBytesPerSecond: null,
+            txBytesPerSecond: null,
             processes: 7
         });
         expect(sample.containers[0]).to.include({
@@ -475,7 +480,64 @@ describe('Sampler on this machine', () => {
             }
         }
     });
+
+    const cannotConnect =
+        cannot ??
+        (spawnSync('ip', ['-V']).error === undefined && process.getuid?.() === 0
+            ? undefined
+            : 'networks can be made by root only, with the program ip');
+    itUnless(cannotConnect, it as never)(
+        'measures what a container with a network of its own receives',
+        async () => {
+            const id = `${process.pid.toString(16).padStart(8, '0')}`.repeat(8);
+            const folder = join(group, id);
+            const made = !existsSync(group);
+            // Its processes are in a group below, as those of a container that runs systemd are.
+            mkdirSync(join(folder, 'init.scope'), { recursive: true });
+            const sleeper = spawn('unshare', ['--net', 'sleep', '60'], { stdio: 'ignore' });
+            const [here, inside] = [`mo${process.pid}a`, `mo${process.pid}b`];
+            const run = (file: string, ...args: string[]): unknown =>
+                execFileSync(file, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+            try {
+                const pid = String(sleeper.pid);
+                const own = readlinkSync('/proc/self/ns/net');
+                await until(() => (readlinkSync(`/proc/${pid}/ns/net`) === own ? null : true), 'a network');
+                writeFileSync(join(folder, 'init.scope', 'cgroup.procs'), pid);
+                run('ip', 'link', 'add', here, 'type', 'veth', 'peer', 'name', inside, 'netns', pid);
+                run('ip', 'address', 'add', '10.231.77.1/30', 'dev', here);
+                run('ip', 'link', 'set', here, 'up');
+                run('nsenter', '-t', pid, '-n', 'ip', 'address', 'add', '10.231.77.2/30', 'dev', inside);
+                run('nsenter', '-t', pid, '-n', 'ip', 'link', 'set', inside, 'up');
+                const sampler = new Sampler(createMachine());
+                await sampler.take(real);
+                run('ping', '-c', '20', '-i', '0.02', '-s', '1400', '10.231.77.2');
+                const { sample } = await sampler.take(real);
+                const container = sample.containers.find((each) => each.id === id);
+                const seconds = sample.intervalSeconds ?? 0;
+                expect((container?.rxBytesPerSecond ?? 0) * seconds).to.be.within(20 * 1400, 20 * 3000);
+                expect((container?.txBytesPerSecond ?? 0) * seconds).to.be.within(20 * 1400, 20 * 3000);
+            } finally {
+                const gone = new Promise((resolve) => {
+                    sleeper.once('exit', resolve);
+                });
+                sleeper.kill('SIGKILL');
+                await gone;
+                for (const each of [join(folder, 'init.scope'), folder, ...(made ? [group] : [])]) {
+                    await until(() => removed(each), `${each} to be removed`);
+                }
+            }
+        }
+    );
 });
+
+function removed(folder: string): true | null {
+    try {
+        rmdirSync(folder);
+        return true;
+    } catch {
+        return null;
+    }
+}
 
 function mayWrite(folder: string): boolean {
     try {

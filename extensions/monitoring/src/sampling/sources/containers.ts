@@ -1,4 +1,5 @@
 /** Containers of any engine, by their control groups (version 2). No daemon is asked, so none has to run or be reachable. */
+import { type InterfaceCounters, readInterfaces } from './devices.ts';
 import type { Machine } from './machine.ts';
 import { linesOf } from './system.ts';
 
@@ -15,6 +16,9 @@ export interface ContainerCounters {
     readonly memoryLimit: number | null;
     readonly readBytes: number | null;
     readonly writtenBytes: number | null;
+    /** Of its own network; null where it shares that of the machine, or may not be seen. */
+    readonly rxBytes: number | null;
+    readonly txBytes: number | null;
     readonly processes: number | null;
 }
 
@@ -22,6 +26,8 @@ interface Group {
     readonly path: string;
     readonly id: string;
     readonly runtime: string;
+    /** The group that its first processes are in: itself, or one below it. */
+    readonly inner: string;
 }
 
 const hash = '([0-9a-f]{64})';
@@ -42,6 +48,8 @@ const parentForms: readonly (readonly [runtime: string, parent: string, form: Re
 const deepest = 8;
 const mostFolders = 5_000;
 const mostContainers = 500;
+/** Groups within a container that are looked at for its processes. */
+const mostInner = 50;
 /** Milliseconds between two searches for containers, since looking through all groups costs more than reading a few. */
 const searchMs = 30_000;
 
@@ -66,7 +74,10 @@ export class Containers {
         const now = this.#machine.monotonic();
         if (this.#searchedAt === null || now - this.#searchedAt >= searchMs) {
             this.#searchedAt = now;
-            this.#groups = findGroups(this.#machine, root);
+            this.#groups = findGroups(this.#machine, root).map((group) => ({
+                ...group,
+                inner: findProcesses(this.#machine, group.path)
+            }));
             await this.#names.refresh(this.#groups);
         }
         const taken = new Set<string>();
@@ -91,8 +102,8 @@ export function findHierarchy(machine: Machine): string | null {
     return line?.split(' ')[4] ?? null;
 }
 
-function findGroups(machine: Machine, root: string): Group[] {
-    const found: Group[] = [];
+function findGroups(machine: Machine, root: string): Omit<Group, 'inner'>[] {
+    const found: Omit<Group, 'inner'>[] = [];
     const ids = new Set<string>();
     const waiting: { readonly path: string; readonly parent: string; readonly depth: number }[] = [
         { path: root, parent: '', depth: 0 }
@@ -119,7 +130,7 @@ function findGroups(machine: Machine, root: string): Group[] {
     return found.slice(0, mostContainers);
 }
 
-function groupOf(path: string, name: string, parent: string): Group | null {
+function groupOf(path: string, name: string, parent: string): Omit<Group, 'inner'> | null {
     for (const [runtime, form] of [
         ...forms,
         ...parentForms
@@ -136,7 +147,7 @@ function groupOf(path: string, name: string, parent: string): Group | null {
 
 function readCounters(
     machine: Machine,
-    { path, id, runtime }: Group
+    { path, id, runtime, inner }: Group
 ): Omit<ContainerCounters, 'name'> | null {
     const cpu = machine.read(`${path}/cpu.stat`);
     const current = machine.read(`${path}/memory.current`);
@@ -155,8 +166,39 @@ function readCounters(
         memoryLimit: limit === undefined || limit === 'max' ? null : Number(limit),
         readBytes: io === null ? null : sumOf(io, 'rbytes'),
         writtenBytes: io === null ? null : sumOf(io, 'wbytes'),
+        ...readTraffic(machine, inner),
         processes: processes === null ? null : Number(processes)
     };
+}
+
+/** Finds the nearest group with processes; a container that runs systemd has its own below the one with its name. */
+function findProcesses(machine: Machine, path: string): string {
+    const waiting = [path];
+    for (let looked = 0; waiting.length > 0 && looked < mostInner; looked += 1) {
+        const group = waiting.shift() as string;
+        if (firstProcess(machine, group) !== null) {
+            return group;
+        }
+        waiting.push(...machine.folders(group).map((name) => `${group}/${name}`));
+    }
+    return path;
+}
+
+function firstProcess(machine: Machine, group: string): string | null {
+    return /^[1-9]\d*$/m.exec(machine.read(`${group}/cgroup.procs`) ?? '')?.[0] ?? null;
+}
+
+/** Control groups do not count the network. A process of the container sees the counters of its interfaces. */
+function readTraffic(machine: Machine, group: string): Pick<ContainerCounters, 'rxBytes' | 'txBytes'> {
+    const pid = firstProcess(machine, group);
+    const network = pid === null ? null : machine.link(`/proc/${pid}/ns/net`);
+    const isOwn = network !== null && network !== machine.link('/proc/self/ns/net');
+    const interfaces = isOwn ? readInterfaces(machine, `/proc/${pid}/net/dev`) : null;
+    const sum = (read: (each: InterfaceCounters) => number): number | null =>
+        interfaces === null
+            ? null
+            : interfaces.reduce((total, each) => total + (each.name === 'lo' ? 0 : read(each)), 0);
+    return { rxBytes: sum(({ rxBytes }) => rxBytes), txBytes: sum(({ txBytes }) => txBytes) };
 }
 
 function field(text: string | null, name: string): number | null {

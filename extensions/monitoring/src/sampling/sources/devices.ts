@@ -78,9 +78,13 @@ export function readDevices(machine: Machine): DeviceCounters[] | null {
     });
 }
 
-/** Reads the counters of all network interfaces; null where the kernel does not say. */
-export function readInterfaces(machine: Machine): InterfaceCounters[] | null {
-    const text = machine.read('/proc/net/dev');
+/**
+ * Reads the counters of all network interfaces; null where the kernel does not say.
+ *
+ * @param path - another process's view: that of its network namespace
+ */
+export function readInterfaces(machine: Machine, path = '/proc/net/dev'): InterfaceCounters[] | null {
+    const text = machine.read(path);
     if (text === null) {
         return null;
     }
