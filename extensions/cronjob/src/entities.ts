@@ -235,5 +235,9 @@ export const migrations: readonly Migration[] = [
             'create table triggers (id text primary key, task_id integer not null references tasks (id) on delete cascade, name text not null, secret text not null, created_at integer not null, last_used_at integer)',
             'create index triggers_of_task on triggers (task_id)'
         ]
+    },
+    {
+        name: '0006-waiting-runs',
+        up: ["create index waiting_runs on runs (task_id) where state = 'queued'"]
     }
 ];

@@ -40,6 +40,20 @@ export async function findRuns(
     return (await em.find(RunEntity, where, findOptions(options))) as unknown as RunRow[];
 }
 
+/** Runs with their tasks, in the order of their ids; those that were removed are left out. In a write, changes of the rows are saved. */
+export async function findRunsWithTasks(
+    em: EntityManager,
+    ids: readonly number[]
+): Promise<(readonly [RunRow, TaskRow])[]> {
+    const runs = await findRuns(em, { id: { $in: [...ids] } });
+    const tasks = await findTasks(em, { id: { $in: [...new Set(runs.map(({ taskId }) => taskId))] } });
+    const byId = new Map(tasks.map((task) => [task.id, task]));
+    return runs.flatMap((run) => {
+        const task = byId.get(run.taskId);
+        return task === undefined ? [] : [[run, task] as const];
+    });
+}
+
 function findOptions({ limit, newestFirst = false }: QueryOptions): {
     readonly orderBy: { readonly id: 'asc' | 'desc' };
     readonly limit?: number;

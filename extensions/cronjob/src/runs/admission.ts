@@ -42,8 +42,8 @@ export interface Admission {
 
 /** How busy the task and the plugin are. */
 export interface Load {
-    /** The waiting runs of the task. */
-    readonly waiting: readonly RunRow[];
+    /** What asked for the runs of the task that wait. */
+    readonly waiting: readonly Trigger[];
     /** Whether a run of the task is active. */
     readonly active: boolean;
     /** Whether the setting `concurrentRuns` allows another run. */
@@ -69,9 +69,7 @@ export function decideAdmission(
     if (hasRoom && !(busy && overlap === 'queue')) {
         return { state: 'running', reason: null, message: null };
     }
-    const queueFull = isByClock(trigger)
-        ? waiting.some((run) => isByClock(run.trigger as Trigger))
-        : waiting.length >= maxQueued;
+    const queueFull = isByClock(trigger) ? waiting.some(isByClock) : waiting.length >= maxQueued;
     return queueFull
         ? { state: 'skipped', reason: 'QUEUE_FULL', message: 'Enough runs wait already' }
         : { state: 'queued', reason: null, message: null };

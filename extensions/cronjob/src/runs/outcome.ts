@@ -1,9 +1,7 @@
 /** Records how runs ended, and what follows for their tasks. */
 import type { Notification } from '@portico/sdk';
-import type { EntityManager } from '@portico/sdk/db';
 
 import type { RunRow, TaskRow } from '../entities.ts';
-import { findRuns, findTasks } from '../queries.ts';
 import { stepsAfter } from '../tasks/steps.ts';
 import { notificationOf, recoveredNotification } from './notifications.ts';
 import type { RunResult } from './result.ts';
@@ -30,16 +28,8 @@ export interface Outcome {
 
 const maxBackoffMs = 24 * 60 * 60_000;
 
-/**
- * Records the end of a run and plans a retry where the task wants one. Call it under the mutex and in a write, and admit the steps in
- * the same write.
- */
-export async function recordOutcome(em: EntityManager, runId: number, outcome: Outcome): Promise<Recorded> {
-    const [run] = await findRuns(em, { id: runId });
-    const [task] = run === undefined ? [] : await findTasks(em, { id: run.taskId });
-    if (run === undefined || task === undefined) {
-        return { notifications: [], steps: [] };
-    }
+/** Records the end of a run and plans a retry where the task wants one. Call it under the mutex and in a write, and admit the steps in the same write. */
+export function recordOutcome(run: RunRow, task: TaskRow, outcome: Outcome): Recorded {
     const { result, now } = outcome;
     Object.assign(run, result, { finishedAt: now, scratch: null, version: run.version + 1 });
     if (result.state === 'succeeded') {

@@ -29,7 +29,7 @@ export async function recordRun(
     }
     const { trigger, dueAt, attempt, given } = request;
     const values = shownValues({}, task);
-    const id = await em.insert(RunEntity, {
+    const run = {
         ...{ trigger, dueAt, attempt },
         parentRunId: null,
         depth: 0,
@@ -46,11 +46,13 @@ export async function recordRun(
         finishedAt: admission.state === 'skipped' ? now : null,
         exitCode: null,
         signal: null,
+        cpuSeconds: null,
+        memoryPeakBytes: null,
+        status: null,
         mark: randomUUID(),
         scratch: null
-    });
-    const [run] = await findRuns(em, { id });
-    return run as RunRow;
+    };
+    return { ...run, id: await em.insert(RunEntity, run) };
 }
 
 /** While a task that is due each second is busy, its history gets one entry, and not thousands. Finds that entry. */

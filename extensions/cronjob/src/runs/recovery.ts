@@ -3,7 +3,7 @@ import type { Notification } from '@portico/sdk';
 
 import { RunEntity } from '../entities.ts';
 import { endProcessesWith } from '../machine.ts';
-import { findRuns } from '../queries.ts';
+import { findRuns, findRunsWithTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { markVariable } from './execution.ts';
 import { sendNotifications } from './notifications.ts';
@@ -53,15 +53,13 @@ export async function recoverRuns(ctx: Ctx, runs: Runs, now: number): Promise<vo
             }
         );
         const sent: Notification[] = [];
-        for (const { id } of running) {
-            const { notifications: toSend, steps } = await recordOutcome(em, id, {
-                result: cutOff,
-                mayRetry: true,
-                now
-            });
+        const ids = running.map(({ id }) => id);
+        for (const [run, task] of await findRunsWithTasks(em, ids)) {
+            const outcome = { result: cutOff, mayRetry: true, now };
+            const { notifications: toSend, steps } = recordOutcome(run, task, outcome);
             sent.push(...toSend);
             await em.flush();
-            await runs.queueSteps(em, id, steps);
+            await runs.queueSteps(em, run.id, steps);
         }
         return sent;
     });

@@ -7,18 +7,19 @@ const dayMs = 86_400_000;
 /** Runs that one write removes at most. */
 const batchSize = 1_000;
 
-/** Removes finished runs of one task, or of all tasks for null, that are too many or too old: 1,000 at most. Resolves with how many were removed. */
+/** Removes finished runs of some tasks, or of all tasks for null, that are too many or too old: 1,000 at most. Resolves with how many were removed. */
 export async function removeSomeExpiredRuns(
     em: EntityManager,
     { runsKept, daysKept }: Ctx['settings'],
     now: number,
-    taskId: number | null
+    taskIds: readonly number[] | null
 ): Promise<number> {
+    const ofTasks = taskIds === null ? '' : `and task_id in (${taskIds.map(() => '?').join(', ')})`;
     const { affectedRows } = await em.execute<{ affectedRows: number }>(
         `delete from runs where id in (
-        select id from (select id, created_at, row_number() over (partition by task_id order by id desc) as place from runs where state not in ('queued', 'running') and task_id = coalesce(?, task_id))
+        select id from (select id, created_at, row_number() over (partition by task_id order by id desc) as place from runs where state not in ('queued', 'running') ${ofTasks})
         where place > ? or created_at < ? limit ${batchSize})`,
-        [taskId, runsKept, now - daysKept * dayMs],
+        [...(taskIds ?? []), runsKept, now - daysKept * dayMs],
         'run'
     );
     return affectedRows;

@@ -1,16 +1,17 @@
 /** All runs: starts them as the overlap policy allows, ends them, and records how they ended. Decisions are made one at a time, under the mutex; programs run side by side. */
-import { errors, type Mutex } from '@portico/sdk';
+import { errors, type Mutex, type Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import { OutputEntity, RunEntity, type RunRow, type TaskRow } from '../entities.ts';
+import { OutputEntity, RunEntity, type RunRow, type TaskRow, type Trigger } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
-import { findRuns, findTask, findTasks } from '../queries.ts';
+import { findRuns, findRunsWithTasks, findTask, findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { draftOfRow } from '../tasks/draft.ts';
 import { deepest } from '../tasks/steps.ts';
 import type { Accounts } from './accounts.ts';
 import { decideAdmission, type Load, type RunRequest } from './admission.ts';
 import { type Asked, givenBy } from './asked.ts';
+import { Batched } from './batched.ts';
 import { execute } from './execution.ts';
 import { sendNotifications } from './notifications.ts';
 import { recordOutcome, stopReason } from './outcome.ts';
@@ -46,6 +47,15 @@ interface ActiveRun {
     savedBytes: number;
 }
 
+/** A run that is over. */
+interface EndedRun {
+    readonly run: RunRow;
+    readonly active: ActiveRun;
+    readonly result: RunResult;
+    /** Null where it cannot be saved. */
+    readonly output: Output | null;
+}
+
 /** How often the output of active runs is saved. */
 const saveMs = 5_000;
 /** Waiting runs that are considered when a run has ended. */
@@ -55,6 +65,7 @@ const maxConsidered = 500;
 export class Runs {
     readonly #options: RunsOptions;
     readonly #active = new Map<number, ActiveRun>();
+    readonly #endings: Batched<EndedRun>;
     /** Resolves at the next start or end of a run, and is then replaced. */
     #change = Promise.withResolvers<void>();
     #saving: NodeJS.Timeout | null = null;
@@ -62,6 +73,7 @@ export class Runs {
 
     constructor(options: RunsOptions) {
         this.#options = options;
+        this.#endings = new Batched(options.mutex, (ended) => this.#record(ended));
     }
 
     /** The output of an active run; null when the run does not run now. */
@@ -227,7 +239,12 @@ export class Runs {
 
     async #load(em: EntityManager, taskId: number, starting = 0): Promise<Load> {
         return {
-            waiting: await findRuns(em, { taskId, state: 'queued' }),
+            waiting: (
+                await em.execute<{ trigger: Trigger }[]>(
+                    "select trigger from runs where task_id = ? and state = 'queued'",
+                    [taskId]
+                )
+            ).map(({ trigger }) => trigger),
             active: this.#activeOf(taskId).length > 0,
             hasRoom: this.#active.size + starting < this.#options.ctx.settings.concurrentRuns
         };
@@ -235,6 +252,7 @@ export class Runs {
 
     async #run(task: TaskRow, run: RunRow, output: Output, signal: AbortSignal): Promise<void> {
         const { ctx, accounts } = this.#options;
+        const active = this.#active.get(run.id) as ActiveRun;
         const draft = draftOfRow(task);
         const job = {
             ...task,
@@ -254,12 +272,12 @@ export class Runs {
         const result = await execute(job, { ctx, accounts, output, signal, onScriptPath });
         const stated = result.state === 'stopped' ? { ...result, reason: String(signal.reason) } : result;
         try {
-            await this.#finish(run, output, stated).catch(async (error: unknown) => {
+            await this.#endings.add({ run, active, result: stated, output }).catch(async (error: unknown) => {
                 ctx.log.error('The output of a run could not be saved', {
                     run: run.id,
                     error: String(error)
                 });
-                await this.#finish(run, null, stated);
+                await this.#endings.add({ run, active, result: stated, output: null });
             });
         } catch (error) {
             ctx.log.error('The end of a run could not be recorded', { run: run.id, error: String(error) });
@@ -268,62 +286,60 @@ export class Runs {
             output.close();
             this.#signalChange();
             this.#stopSavingWhenIdle();
-            this.#options.onScheduleChange();
         }
     }
 
-    /** Records the end of a run, with its output unless that is null, and starts the runs that waited for it. */
-    async #finish({ id, taskId }: RunRow, output: Output | null, result: RunResult): Promise<void> {
-        const { ctx, mutex, now } = this.#options;
-        const active = this.#active.get(id);
-        await mutex.run(async () => {
-            const { notifications, next } = await ctx.db.write(async (em) => {
-                if (output !== null) {
-                    await saveOutput(em, id, output);
-                }
-                const recorded = await recordOutcome(em, id, {
-                    result,
-                    mayRetry: active?.mayRetry === true,
-                    now: now()
-                });
-                await em.flush();
-                this.#active.delete(id);
-                await removeSomeExpiredRuns(em, ctx.settings, now(), taskId);
-                await this.queueSteps(em, id, recorded.steps);
-                return { notifications: recorded.notifications, next: await this.#takeQueued(em) };
-            });
-            void sendNotifications(ctx, notifications);
-            next.forEach((each) => this.launch(each));
+    /** Records the ends of runs, and starts the runs that waited for them. */
+    async #record(ended: readonly EndedRun[]): Promise<void> {
+        const { ctx, now } = this.#options;
+        const byId = new Map(ended.map((each) => [each.run.id, each]));
+        const { notifications, next } = await ctx.db.write(async (em) => {
+            const toSend: Notification[] = [];
+            const steps: (readonly [number, readonly number[]])[] = [];
+            for (const [run, task] of await findRunsWithTasks(em, [...byId.keys()])) {
+                const { active, output, result } = byId.get(run.id) as EndedRun;
+                await saveOutput(em, run.id, output);
+                const recorded = recordOutcome(run, task, { result, mayRetry: active.mayRetry, now: now() });
+                toSend.push(...recorded.notifications);
+                steps.push([run.id, recorded.steps]);
+            }
+            await em.flush();
+            ended.forEach(({ run }) => this.#active.delete(run.id));
+            const tasks = new Set(ended.map(({ run }) => run.taskId));
+            await removeSomeExpiredRuns(em, ctx.settings, now(), [...tasks]);
+            for (const [id, following] of steps) {
+                await this.queueSteps(em, id, following);
+            }
+            return { notifications: toSend, next: await this.#takeQueued(em) };
         });
+        void sendNotifications(ctx, notifications);
+        next.forEach((each) => this.launch(each));
+        this.#options.onScheduleChange();
     }
 
     /** Marks the runs that have waited longest as running, as far as there is room and their tasks allow it. */
     async #takeQueued(em: EntityManager): Promise<readonly StartedRun[]> {
-        const taken: StartedRun[] = [];
         const room = this.#options.ctx.settings.concurrentRuns - this.#active.size;
         if (this.#closing || room <= 0) {
-            return taken;
+            return [];
         }
         const waiting = await em.execute<{ id: number; taskId: number; overlap: string }[]>(
             `select runs.id as id, task_id as taskId, overlap from runs join tasks on tasks.id = task_id
              where state = 'queued' order by runs.id limit ${maxConsidered}`
         );
+        const busy = new Set([...this.#active.values()].map(({ taskId }) => taskId));
+        const taken: number[] = [];
         for (const { id, taskId, overlap } of waiting) {
-            if (taken.length >= room) {
-                break;
-            }
-            const alone =
-                this.#activeOf(taskId).length === 0 && !taken.some(({ task }) => task.id === taskId);
-            if (alone || overlap === 'allow') {
-                const [[run], task] = [await findRuns(em, { id }), await findTask(em, taskId)];
-                const begun = { state: 'running', startedAt: this.#options.now() } as const;
-                taken.push({
-                    task,
-                    run: Object.assign(run as RunRow, begun, { version: (run as RunRow).version + 1 })
-                });
+            if (taken.length < room && (overlap === 'allow' || !busy.has(taskId))) {
+                taken.push(id);
+                busy.add(taskId);
             }
         }
-        return taken;
+        const begun = { state: 'running', startedAt: this.#options.now() } as const;
+        return (await findRunsWithTasks(em, taken)).map(([run, task]) => ({
+            task,
+            run: Object.assign(run, begun, { version: run.version + 1 })
+        }));
     }
 
     #stopSavingWhenIdle(): void {
@@ -350,8 +366,8 @@ export class Runs {
     }
 }
 
-async function saveOutput(em: EntityManager, runId: number, output: Output): Promise<void> {
-    if (output.total > 0 && (await em.count(RunEntity, { id: runId })) > 0) {
+async function saveOutput(em: EntityManager, runId: number, output: Output | null): Promise<void> {
+    if (output !== null && output.total > 0 && (await em.count(RunEntity, { id: runId })) > 0) {
         await em.upsert(OutputEntity, { runId, ...output.kept() });
     }
 }
