@@ -1,4 +1,6 @@
-/** Work that is done for many at once: what comes while it waits for its turn is done with it. */
+/** Work that is done for many at once. */
+import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Mutex } from '@portico/sdk';
 
 interface Waiting<T> {
@@ -7,11 +9,15 @@ interface Waiting<T> {
     reject(error: unknown): void;
 }
 
-/** Gathers items until the mutex is free, and then works on all of them together. */
+/** So long after its work it gathers items. What comes alone never waits, and a write to the disk serves many of what comes in numbers. */
+const pauseMs = 50;
+
+/** Works on an item at once, and on what comes within 50 ms of that together. */
 export class Batched<T> {
     readonly #mutex: Mutex;
     readonly #work: (items: readonly T[]) => Promise<void>;
     #waiting: Waiting<T>[] = [];
+    #pause: Promise<unknown> = Promise.resolve();
 
     /** @param work - runs under the mutex; where it fails for many, it runs for each of them alone, so that one does not take the others with it */
     constructor(mutex: Mutex, work: (items: readonly T[]) => Promise<void>) {
@@ -24,7 +30,7 @@ export class Batched<T> {
         const { promise, resolve, reject } = Promise.withResolvers<void>();
         this.#waiting.push({ item, resolve, reject });
         if (this.#waiting.length === 1) {
-            void this.#mutex.run(() => this.#take());
+            void this.#pause.then(() => this.#mutex.run(() => this.#take()));
         }
         return promise;
     }
@@ -32,6 +38,7 @@ export class Batched<T> {
     async #take(): Promise<void> {
         const taken = this.#waiting;
         this.#waiting = [];
+        this.#pause = wait(pauseMs, undefined, { ref: false });
         try {
             await this.#work(taken.map(({ item }) => item));
             taken.forEach(({ resolve }) => resolve());
