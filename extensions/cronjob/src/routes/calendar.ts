@@ -4,6 +4,7 @@ import { errors, joi, reply } from '@portico/sdk';
 import type { TaskRow } from '../entities.ts';
 import { findTasks } from '../queries.ts';
 import { timetableOfRow } from '../schedule/planning.ts';
+import type { Timetable } from '../schedule/timetable.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { conditionOf } from '../tasks/filter.ts';
@@ -77,7 +78,7 @@ export function registerCalendarRoute(ctx: Ctx, { now }: Services): void {
 
 interface Due {
     readonly task: TaskRow;
-    readonly next: (after: number) => number | null;
+    readonly next: Timetable['next'];
 }
 
 /** The first starts of all tasks together. A task that is due each second is not followed farther than the answer goes. */
@@ -87,14 +88,14 @@ function firstStarts(
 ): readonly Entry[] {
     const entries: Entry[] = [];
     const waiting = tasks
-        .map((due) => ({ ...due, at: due.next(from - 1) ?? Infinity }))
+        .map((due) => ({ ...due, at: due.next(from - 1, to) ?? Infinity }))
         .sort((one, other) => other.at - one.at || other.task.id - one.task.id);
     for (let due = waiting.pop(); due !== undefined && due.at <= to; due = waiting.pop()) {
         entries.push({ at: due.at, taskId: due.task.id, name: due.task.name });
         if (entries.length >= most) {
             break;
         }
-        insert(waiting, { ...due, at: due.next(due.at) ?? Infinity });
+        insert(waiting, { ...due, at: due.next(due.at, to) ?? Infinity });
     }
     return entries;
 }

@@ -76,7 +76,39 @@ function parse(expression: string, zone: string): Schedule {
         );
     }
     const cron = createCron(macro, zone);
-    return { reboot: false, next: (after) => cron.nextRun(new Date(after))?.getTime() ?? null };
+    const times = new DueTimes((after) => cron.nextRun(new Date(after))?.getTime() ?? null);
+    return { reboot: false, next: (after) => times.next(after) };
+}
+
+/** Times that are remembered of each schedule. */
+const maxRemembered = 256;
+
+/** The due times that were asked for last, without a gap between them: tasks often share a schedule, and then also what was computed of it. */
+class DueTimes {
+    readonly #compute: (after: number) => number | null;
+    /** All due times after it, up to the last one of `#times`, are in `#times`. */
+    #since = 0;
+    #times: number[] = [];
+
+    constructor(compute: (after: number) => number | null) {
+        this.#compute = compute;
+    }
+
+    next(after: number): number | null {
+        const last = this.#times.at(-1);
+        if (last !== undefined && after >= this.#since && after < last) {
+            return this.#times.find((time) => time > after) ?? null;
+        }
+        const following = last === undefined || after < this.#since ? null : this.#compute(last);
+        if (following !== null && following > after && this.#times.length < maxRemembered) {
+            this.#times.push(following);
+            return following;
+        }
+        const at = this.#compute(after);
+        this.#since = after;
+        this.#times = at === null ? [] : [at];
+        return at;
+    }
 }
 
 function createCron(expression: string, zone: string): Cron {

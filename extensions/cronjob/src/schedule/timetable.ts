@@ -12,8 +12,12 @@ export interface TimetableOptions {
 
 /** The starts of a task, without jitter. */
 export interface Timetable {
-    /** The first start after a time, both in milliseconds since 1970; null when there is none. */
-    next(after: number): number | null;
+    /**
+     * The first start after a time, both in milliseconds since 1970; null when there is none.
+     *
+     * @param until - a later start is not looked for, but may be the answer; by default five years from `after` on
+     */
+    next(after: number, until?: number): number | null;
 }
 
 /** @throws Error with what is wrong with the schedule */
@@ -24,15 +28,25 @@ export function timetableOf({ schedule, timezone, blackouts, blackoutPolicy }: T
         return parsed;
     }
     return blackoutPolicy === 'skip'
-        ? { next: (after) => nextFree(parsed, closed, after) }
+        ? { next: (after, until) => nextFree(parsed, closed, { after, until }) }
         : { next: (after) => nextDelayed(parsed, closed, after) };
 }
 
 /** So far ahead a free due time is looked for. */
 const horizonMs = 5 * 366 * 86_400_000;
 
-function nextFree({ next }: Schedule, closed: Blackouts, after: number): number | null {
-    for (let at = next(after); at !== null && at < after + horizonMs;) {
+interface Period {
+    readonly after: number;
+    readonly until: number | undefined;
+}
+
+/** A schedule whose times all lie in blackouts costs a look at each of them up to `until`. */
+function nextFree(
+    { next }: Schedule,
+    closed: Blackouts,
+    { after, until = after + horizonMs }: Period
+): number | null {
+    for (let at = next(after); at !== null && at <= until;) {
         const free = closed.firstFree(at);
         if (free === at) {
             return at;

@@ -288,6 +288,24 @@ describe('parseSchedule', () => {
     });
 });
 
+describe('parseSchedule, asked again', () => {
+    it('answers the same, whatever it was asked before', () => {
+        const start = Date.parse('2026-03-20T00:00:00Z');
+        const ask = (after: number): number | null =>
+            parseSchedule('*/17 */3 * * *', 'Europe/Berlin').next(after);
+        const times: number[] = [];
+        for (let at = ask(start); at !== null && times.length < 600; at = ask(at)) {
+            times.push(at);
+        }
+        expect(times).to.have.length(600);
+        // Forwards, backwards, within what is remembered and far from it.
+        for (const hours of [0, 1, 300, 2, 299, 3, 3, 40, 41, 90, 5, 298, 0]) {
+            const after = start + hours * 3_600_000 + 1;
+            expect(ask(after)).to.equal(times.find((time) => time > after));
+        }
+    });
+});
+
 describe('isZone', () => {
     it('knows the zones of the machine, and takes no offset for one', () => {
         expect(
