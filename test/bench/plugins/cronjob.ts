@@ -130,7 +130,7 @@ async function measureStarts(report: Report): Promise<void> {
         });
         report.add({
             target: 'cj6',
-            what: 'the first of them, after it was due',
+            what: 'the drift of the clock: the first of them, after it was due',
             value: runs.first - due,
             unit: 'ms',
             most: [100, 50]

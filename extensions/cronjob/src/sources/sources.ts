@@ -1,6 +1,4 @@
 /** What is scheduled on the machine by cron and by systemd. */
-import { stat } from 'node:fs/promises';
-
 import { errors, type ExecResult, isFailure } from '@portico/sdk';
 
 import { canRunAsOthers } from '../runs/accounts.ts';
@@ -26,8 +24,6 @@ const spools = ['/var/spool/cron/crontabs', '/var/spool/cron'];
 const accountName = /^[a-z_][a-z0-9_.-]{0,31}$/i;
 /** Names that cron reads; others, such as `php.dpkg-old`, it leaves out. */
 const readName = /^[A-Za-z0-9_-]+$/;
-/** Exists where systemd is the first process (sd_booted(3)). */
-const systemdFolder = '/run/systemd/system';
 
 /** Everything that is there and that the panel may read. What is missing on this machine gives nothing. */
 export async function findSources(ctx: Ctx): Promise<readonly Source[]> {
@@ -76,23 +72,11 @@ async function userCrontabs(ctx: Ctx): Promise<Source[]> {
     return sources;
 }
 
+/** Where systemd is not the first process, it lists files of timers, but shows none of them. */
 async function timers(ctx: Ctx): Promise<Source[]> {
-    const isSystemd = await stat(systemdFolder).then(
-        () => true,
-        () => false
-    );
-    const listed = isSystemd
-        ? await output(ctx, 'systemctl', [
-              ...[
-                  'list-unit-files',
-                  '--type=timer',
-                  '--state=enabled',
-                  '--no-legend',
-                  '--no-pager',
-                  '--plain'
-              ]
-          ])
-        : null;
+    const listed = await output(ctx, 'systemctl', [
+        ...['list-unit-files', '--type=timer', '--state=enabled', '--no-legend', '--no-pager', '--plain']
+    ]);
     const ids = (listed ?? '').split('\n').flatMap((line) => /^(\S+\.timer)\s/.exec(line)?.[1] ?? []);
     const shown =
         ids.length === 0
