@@ -3,9 +3,11 @@
 //     npm test                              everything
 //     npm test -- test/core/envelope.ts     these files or folders only
 //     npm run check -- --quick              without the tests
+//     npm test -- --again test/core         these, and what fails runs once more
 //
 // PORTICO_TEST_JOBS says how many run at a time (2), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
 // with CI set, it counts as failed.
+// In a run of everything, and with --again, a few test files that failed run once more, alone, after all others (docs/adr/0041). The summary names what passes only then.
 // The last line is `N passed, N failed`, with `, N skipped` where there are any.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -17,10 +19,13 @@ const CHECKS = ['types', 'layers', 'format', 'lint', 'dead'];
 const NOT_TESTS = new Set(['node_modules', 'support', 'fixtures', 'golden', 'types', 'bench']);
 const LIMIT_MINUTES = Number(process.env.PORTICO_TEST_MINUTES) || 10;
 const SLOWEST = 5;
+// More failed files than this are no accident of a busy machine, and none of them runs again.
+const MOST_SECOND_RUNS = 4;
 // The files that take longest run first, so that no core waits for the last one. A file that is missing here only runs later.
 const FIRST = [
     'test/extensions/hundred.ts',
     'test/core/cli/plugin/offline.ts',
+    'test/extensions/backup/targets.ts',
     'test/api/plugins/upgrade.ts',
     'test/tools/pack.ts',
     'test/extensions/database/index.ts',
@@ -52,7 +57,8 @@ const jobs = [
     ...(named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name))),
     ...files.map((file) => () => runFile(file, { limitMinutes: LIMIT_MINUTES }))
 ];
-const results = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 2));
+const first = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 2));
+const results = named.length > 0 && !args.includes('--again') ? first : await runAgain(first);
 process.exitCode = report(results);
 
 function discover(roots) {
@@ -100,6 +106,26 @@ async function runAll(queue, width) {
     return done;
 }
 
+// Replaces the results of failed test files by those of a second run. The failures of the first run stay as `earlier`.
+async function runAgain(all) {
+    const failed = all.filter((result) => files.includes(result.name) && failures(result).length > 0);
+    if (failed.length > MOST_SECOND_RUNS) {
+        return all;
+    }
+    const again = await runAll(
+        failed.map(
+            ({ name }) =>
+                () =>
+                    runFile(name, { limitMinutes: LIMIT_MINUTES })
+        ),
+        1
+    );
+    return all.map((result) => {
+        const second = again.find(({ name }) => name === result.name);
+        return second === undefined ? result : { ...second, earlier: failures(result) };
+    });
+}
+
 // What counts as failed. A skipped test must say why in its title; without a reason it is one that somebody forgot.
 function failures(result) {
     const skipped = titles(result, 'skipped').filter((title) => strict || !title.includes(REASON));
@@ -145,6 +171,12 @@ function report(all) {
     list(
         'Skipped',
         all.flatMap((result) => titles(result, 'skipped').map((title) => `${result.name}: ${title}`))
+    );
+    list(
+        'Failed at first, passed when run again alone (each is a defect to be found)',
+        all
+            .filter((result) => result.earlier !== undefined && failures(result).length === 0)
+            .flatMap((result) => result.earlier.map((title) => `${result.name}: ${title}`))
     );
     list(
         'Failed',

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import { expect } from '@hapi/code';
@@ -21,9 +22,13 @@ interface Outcome {
     lines: string[];
 }
 
-async function run(files: string[], environment: Record<string, string> = {}): Promise<Outcome> {
+async function run(
+    files: string[],
+    environment: Record<string, string> = {},
+    options: string[] = []
+): Promise<Outcome> {
     const { CI: _ci, ...inherited } = process.env;
-    const args = ['tools/test.mjs', ...files.map((file) => `test/fixtures/runner/${file}.ts`)];
+    const args = ['tools/test.mjs', ...options, ...files.map((file) => `test/fixtures/runner/${file}.ts`)];
     const child = spawn(process.execPath, args, {
         env: { ...inherited, ...environment },
         stdio: ['ignore', 'pipe', 'inherit']
@@ -45,6 +50,38 @@ describe('tools/test', () => {
         expect(output).to.contain('one is not two').and.to.contain('fails.ts: fails › does not add up');
         expect(lines.at(-1)).to.equal('3 passed, 1 failed');
         expect(code).to.equal(1);
+    });
+
+    it('runs a failed file again after all others, and names in the summary what passes only then', async () => {
+        const folder = mkdtempSync(join(tmpdir(), 'runner-'));
+        try {
+            const { code, output, lines } = await run(
+                ['fails-once', 'fails', 'passes'],
+                { MARK: join(folder, 'mark') },
+                ['--again']
+            );
+            const [, second = ''] = output.split('Failed at first, passed when run again alone');
+            expect(second).to.contain('fails-once.ts: once › passes when it runs again');
+            expect(second).to.contain('fails.ts: fails › does not add up');
+            expect(lines.at(-1)).to.equal('4 passed, 1 failed');
+            expect(code).to.equal(1);
+        } finally {
+            rmSync(folder, { recursive: true });
+        }
+    });
+
+    it('runs nothing again when many files failed, or when files are named', async () => {
+        const folder = mkdtempSync(join(tmpdir(), 'runner-'));
+        try {
+            const environment = { MARK: join(folder, 'mark') };
+            const once = await run(['fails-once'], environment);
+            expect(once.lines.at(-1)).to.equal('0 passed, 1 failed');
+            rmSync(environment.MARK);
+            const many = ['fails-once', 'fails', 'dies', 'fails-after', 'not-exported'];
+            expect((await run(many, environment, ['--again'])).lines.at(-1)).to.equal('2 passed, 5 failed');
+        } finally {
+            rmSync(folder, { recursive: true });
+        }
     });
 
     it('counts a file whose process dies, with the tests that it had passed', async () => {
