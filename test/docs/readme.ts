@@ -126,6 +126,18 @@ describe('README.md', { timeout: limitMs }, () => {
     });
 
     it('names as working what is there, and as missing what is not', async () => {
+        // The panel answers before its extensions run.
+        await until(
+            async () => {
+                const [list = ''] = await shell.run(
+                    'curl -sw \'\\n\' $PANEL/api/plugins -H "Authorization: Bearer $TOKEN"\n'
+                );
+                const plugins = (JSON.parse(list) as { data: { state: string }[] }).data;
+                return plugins.length > 0 && plugins.every(({ state }) => state === 'running');
+            },
+            'the extensions to start',
+            limitMs
+        );
         const [document = ''] = await shell.run(
             'curl -sw \'\\n\' $PANEL/api/openapi.json -H "Authorization: Bearer $TOKEN"\n'
         );
