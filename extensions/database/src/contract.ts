@@ -45,6 +45,11 @@ export interface DatabaseContract {
         },
         call: Call
     ): Promise<ProvidedConnection>;
+    /** Copies a database into a new one on the same server, and waits until it is whole; needs `write`. @throws CONFLICT 40900 */
+    clone(
+        input: { readonly serverId: number; readonly database: string; readonly name: string },
+        call: Call
+    ): Promise<{ cloned: boolean }>;
     /** Removes the database, and the account when it is named; needs `write` and, for the account, `secrets`. What is gone already is no error. */
     drop(
         input: { readonly serverId: number; readonly database: string; readonly account?: string },
@@ -76,6 +81,12 @@ export function createContract(services: Services): DatabaseContract {
             mustBeAble(actor, 'secrets');
             return provision(services, input);
         },
+        async clone({ serverId, database, name }, { actor }) {
+            mustBeAble(actor, 'write');
+            mustBeName(name);
+            await services.clones.copy(serverId, database, name);
+            return { cloned: true };
+        },
         async drop(input, { actor }) {
             mustBeAble(actor, 'write');
             if (input.account !== undefined) {
@@ -90,11 +101,7 @@ async function provision(
     { target }: Services,
     { serverId, database, level, existing = false }: Parameters<DatabaseContract['provision']>[0]
 ): Promise<ProvidedConnection> {
-    if (!nameForm.test(database) || Buffer.byteLength(database) > longestName) {
-        throw errors.invalid([
-            { path: 'database', message: 'A name has 1 to 63 bytes, without slash and control characters' }
-        ]);
-    }
+    mustBeName(database);
     const { kind, server, admin } = await target(serverId);
     mustBeOwn(kind, database);
     if (!existing) {
@@ -149,6 +156,15 @@ async function drop(
         await kind.accounts.drop(admin, found);
     }
     return isThere;
+}
+
+/** @throws VALIDATION_FAILED 40001 */
+function mustBeName(database: string): void {
+    if (!nameForm.test(database) || Buffer.byteLength(database) > longestName) {
+        throw errors.invalid([
+            { path: 'database', message: 'A name has 1 to 63 bytes, without slash and control characters' }
+        ]);
+    }
 }
 
 /** @throws VALIDATION_FAILED 40001 for a database of the server itself */

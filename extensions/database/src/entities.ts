@@ -43,6 +43,8 @@ export const ServerEntity = defineEntity({
         /** The panel made the reader, so the panel gives it its rights. */
         readerMade: p.boolean(),
         dumpSchedule: p.json().$type<DumpSchedule>().nullable(),
+        /** Sealed: what masks of clones are made with, so that the same value becomes the same one in all of them. */
+        maskKey: p.text().nullable(),
         serverVersion: p.string().nullable(),
         flavour: p.string().nullable(),
         createdAt: p.integer(),
@@ -218,5 +220,6 @@ export const migrations: readonly Migration[] = [
             'create index metrics_of_server on metrics (server_id, at)'
         ]
     },
-    { name: '0006-dump-schedules', up: ['alter table servers add column dump_schedule text'] }
+    { name: '0006-dump-schedules', up: ['alter table servers add column dump_schedule text'] },
+    { name: '0007-masks', up: ['alter table servers add column mask_key text'] }
 ];

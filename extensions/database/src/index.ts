@@ -5,6 +5,7 @@ import { createContract } from './contract.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
+import { registerCloneRoutes } from './routes/clones.ts';
 import { registerConsoleRoutes } from './routes/console.ts';
 import { registerCredentialRoutes } from './routes/credentials.ts';
 import { registerDataRoutes } from './routes/data.ts';
@@ -41,6 +42,7 @@ export default definePlugin({
         registerDataRoutes(ctx, services);
         registerCredentialRoutes(ctx, services);
         registerDumpRoutes(ctx, services);
+        registerCloneRoutes(ctx, services);
         registerHooks(ctx, services);
         registerHealthChecks(ctx, services);
         ctx.onStart(async () => {

@@ -223,9 +223,23 @@ export interface TableName {
     readonly table: string;
 }
 
+/** Columns of a table that refer to those of another. */
+export interface ForeignKey {
+    readonly table: TableName;
+    readonly columns: readonly string[];
+    readonly target: TableName;
+    readonly targetColumns: readonly string[];
+}
+
 /** Structure of databases of one kind. */
 export interface StructureStatements {
     readonly defaultSchema: (database: string) => string;
+    /** All foreign keys within a database. */
+    foreignKeys(session: Session, database: string): Promise<readonly ForeignKey[]>;
+    /** The table, and those that hold rows of it: its partitions and the tables that inherit from it. */
+    parts(session: Session, name: TableName): Promise<readonly TableName[]>;
+    /** The statement that removes rows of a table that refer to rows that are not there. */
+    dangling(key: ForeignKey): string;
     tables(session: Session, database: string, schema: string | null): Promise<readonly TableInfo[]>;
     /** @throws NOT_FOUND 40400 */
     table(session: Session, name: TableName): Promise<TableStructure>;

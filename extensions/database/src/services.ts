@@ -1,4 +1,5 @@
 /** The services of one generation of the plugin. */
+import { Clones } from './clones/clones.ts';
 import { Console } from './console/console.ts';
 import { History } from './console/history.ts';
 import { Credentials } from './credentials/credentials.ts';
@@ -41,6 +42,8 @@ export interface Services {
     readonly folder: DataFolder;
     readonly credentials: Credentials;
     readonly dumps: Dumps;
+    readonly restores: Restores;
+    readonly clones: Clones;
     readonly schedules: DumpSchedules;
     readonly unfinished: Unfinished;
     /** The server of a number. @throws NOT_FOUND 40400 */
@@ -92,6 +95,8 @@ export function createServices(ctx: Ctx): Services {
         folder,
         credentials: new Credentials(ctx, target),
         dumps,
+        restores,
+        clones: new Clones({ ctx, dumps, restores, unfinished, target }),
         schedules: new DumpSchedules({ ctx, servers, dumps, target }),
         unfinished,
         target,

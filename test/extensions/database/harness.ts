@@ -83,7 +83,7 @@ export class Harness {
     }
 
     /** Sends a file. */
-    upload(path: string, text: string): Promise<Answer> {
+    upload(path: string, text: string | Buffer): Promise<Answer> {
         const headers = { 'content-type': 'application/octet-stream' };
         return this.host.as(people['admin'] as Who).ask('POST', path, text, { headers });
     }

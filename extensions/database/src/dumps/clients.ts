@@ -37,7 +37,16 @@ export async function dumpCall(
     ctx: Ctx,
     server: ServerRow,
     password: string,
-    { database, format }: { readonly database: string; readonly format: 'native' | 'sql' }
+    {
+        database,
+        format,
+        isRowsOnly = false
+    }: {
+        readonly database: string;
+        readonly format: 'native' | 'sql';
+        /** Every value is in a row that names its columns: large objects stay out. */
+        readonly isRowsOnly?: boolean;
+    }
 ): Promise<ToolCall> {
     const address = server.socket === null ? await addressOf(ctx, server) : null;
     if (server.kind === 'postgresql') {
@@ -48,6 +57,7 @@ export async function dumpCall(
             args: [
                 `--format=${format === 'native' ? 'custom' : 'plain'}`,
                 '--no-password',
+                ...(isRowsOnly ? ['--no-blobs'] : []),
                 `--dbname=${conninfo(server, { address, database })}`
             ],
             env: { PGPASSFILE: 'pgpass' },
@@ -71,6 +81,7 @@ export async function dumpCall(
             '--hex-blob',
             '--no-tablespaces',
             '--default-character-set=utf8mb4',
+            ...(isRowsOnly ? ['--complete-insert'] : []),
             '--',
             database
         ],

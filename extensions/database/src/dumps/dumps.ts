@@ -12,13 +12,11 @@ import type { FindTarget } from '../target.ts';
 import { dumpCall, toolUser } from './clients.ts';
 import type { DataFolder } from './folder.ts';
 import type { Restores } from './restores.ts';
-import type { Encoding } from './runner.ts';
+import { type Encoding, encodingOf, magicBytes } from './runner.ts';
 import { tailOf, through } from './streams.ts';
 
 /** How a dump is written: `native` is small and made for restoring, `sql` can be read. */
 export type DumpFormat = 'native' | 'sql';
-
-const magic = { pg_dump: Buffer.from('PGDMP'), gzip: Buffer.from([0x1f, 0x8b]) } as const;
 
 /** What the dumps need. */
 export interface DumpsOptions {
@@ -134,7 +132,7 @@ export class Dumps {
             kind: server.kind,
             database,
             format,
-            encoding: encodingOf(server.kind, format),
+            encoding: encodingFor(server.kind, format),
             file: `dumps/${randomUUID()}`,
             bytes: 0,
             sha256: '',
@@ -146,7 +144,7 @@ export class Dumps {
         try {
             const bytes = await folder.write(
                 row.file,
-                this.#dump(server, database, format, signal),
+                this.read(server, { database, format }, signal),
                 (chunk) => void hash.update(chunk)
             );
             const done = { bytes, sha256: hash.digest('hex'), state: 'ready' as const };
@@ -160,19 +158,18 @@ export class Dumps {
     }
 
     /** The bytes of a dump as the program writes them. */
-    async *#dump(
+    async *read(
         server: ServerRow,
-        database: string,
-        format: DumpFormat,
+        what: Parameters<typeof dumpCall>[3],
         signal: AbortSignal
     ): AsyncGenerator<Uint8Array> {
         const { ctx } = this.#options;
         const password = server.password === null ? '' : await ctx.secrets.open(server.password);
-        const { file, args, env, privateFiles } = await dumpCall(ctx, server, password, { database, format });
+        const { file, args, env, privateFiles } = await dumpCall(ctx, server, password, what);
         await using child = await ctx.spawn(file, args, { ...toolUser, env, privateFiles, signal });
         await child.stdin.close();
         const said = tailOf(child.stderr);
-        const isZipped = encodingOf(server.kind, format) === 'gzip';
+        const isZipped = encodingFor(server.kind, what.format) === 'gzip';
         yield* isZipped ? through(child.stdout, createGzip({ level: 1 })) : child.stdout;
         const { code } = await child.exited;
         signal.throwIfAborted();
@@ -194,7 +191,11 @@ export class Dumps {
         const handle = await files.open(path, 'wx', 0o600);
         let bytes = 0;
         try {
-            for await (const chunk of this.#dump(server, database, 'native', this.#options.ctx.signal)) {
+            for await (const chunk of this.read(
+                server,
+                { database, format: 'native' },
+                this.#options.ctx.signal
+            )) {
                 await handle.writeFile(chunk);
                 bytes += chunk.byteLength;
             }
@@ -229,16 +230,11 @@ export class Dumps {
         let first = Buffer.alloc(0);
         const bytes = await folder.write(file, body, (chunk) => {
             hash.update(chunk);
-            if (first.length < magic.pg_dump.length) {
-                first = Buffer.concat([first, chunk.subarray(0, magic.pg_dump.length)]);
+            if (first.length < magicBytes) {
+                first = Buffer.concat([first, chunk.subarray(0, magicBytes)]);
             }
         });
-        const encoding: Encoding =
-            kind === 'postgresql' && first.subarray(0, 5).equals(magic.pg_dump)
-                ? 'pg_dump'
-                : first.subarray(0, 2).equals(magic.gzip)
-                  ? 'gzip'
-                  : 'sql';
+        const encoding = encodingOf(kind, first);
         const row = {
             serverId: null,
             kind,
@@ -329,6 +325,6 @@ export class Dumps {
     }
 }
 
-function encodingOf(kind: KindName, format: DumpFormat): Encoding {
+function encodingFor(kind: KindName, format: DumpFormat): Encoding {
     return format === 'sql' ? 'sql' : kind === 'postgresql' ? 'pg_dump' : 'gzip';
 }

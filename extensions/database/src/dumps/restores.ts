@@ -9,7 +9,7 @@ import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
 import type { FindTarget, Target } from '../target.ts';
 import type { DataFolder } from './folder.ts';
-import { checkScript, type Encoding, runScript, sqlOf } from './runner.ts';
+import { checkScript, type Encoding, encodingOf, magicBytes, runScript, sqlOf } from './runner.ts';
 import type { Unfinished } from './unfinished.ts';
 
 /** What restoring needs. */
@@ -81,6 +81,39 @@ export class Restores {
             await unfinished.remove(made);
             throw error;
         }
+    }
+
+    /**
+     * Runs the statements of a file in a database that is there, as an account that owns this one only. PostgreSQL takes all of them or none; MySQL
+     * cannot take back what makes or changes tables. @throws CLIENT_COMMAND 42253 before anything runs; SQL_FAILED 42250
+     */
+    async runIn(
+        serverId: number,
+        database: string,
+        file: string,
+        { signal, progress, log }: Pick<TaskRun, 'signal' | 'progress' | 'log'>
+    ): Promise<{ readonly statements: number }> {
+        const { ctx, folder, target } = this.#options;
+        const found = await target(serverId);
+        const { kind } = found;
+        await using handle = await folder.files().open(file, 'r');
+        const first = Buffer.alloc(magicBytes);
+        await handle.read(first, 0, magicBytes, 0);
+        const read = () => sqlOf(ctx, handle, encodingOf(kind.name, first), signal);
+        progress(0, 'Checking');
+        await checkScript(kind.name, read());
+        progress(0.2, 'Running');
+        const { statements, skipped } = await this.asGuest(found, database, async (session) => {
+            if (kind.name === 'mysql') {
+                return runScript(kind.name, session, read(), signal);
+            }
+            await session.run('begin');
+            const done = await runScript(kind.name, session, read(), signal);
+            await session.run('commit');
+            return done;
+        });
+        log(`${statements} statements were run, ${skipped} on owners and rights were left out`);
+        return { statements };
     }
 
     /** Runs work as an account that owns this database only, and goes with the work. */

@@ -12,6 +12,9 @@ import { tailOf, through } from './streams.ts';
 /** How a file holds its statements. */
 export type Encoding = 'sql' | 'gzip' | 'pg_dump';
 
+const magic = { pg_dump: Buffer.from('PGDMP'), gzip: Buffer.from([0x1f, 0x8b]) } as const;
+/** Bytes at the beginning of a file that say how it holds its statements. */
+export const magicBytes = magic.pg_dump.length;
 const chunkBytes = 1024 * 1024;
 /** Statements that change who owns or may use things: the guest may not, and its database has an owner. */
 const skipped = {
@@ -21,6 +24,13 @@ const skipped = {
 } as const;
 const definer = /\bdefiner\s*=\s*(`(?:[^`]|``)*`|'[^']*'|\w+)@(`(?:[^`]|``)*`|'[^']*'|[\w%.]+)/gi;
 const making = /^(\/\*!\d+\s+)?(create|alter|definer)\b/i;
+
+/** How a file of a stranger holds its statements, by its first bytes. */
+export function encodingOf(kind: KindName, first: Uint8Array): Encoding {
+    const starts = (bytes: Uint8Array): boolean =>
+        Buffer.compare(first.subarray(0, bytes.length), bytes) === 0;
+    return kind === 'postgresql' && starts(magic.pg_dump) ? 'pg_dump' : starts(magic.gzip) ? 'gzip' : 'sql';
+}
 
 /** The bytes of the SQL in a file. `pg_restore` reads what a stranger wrote: without rights and without a network. */
 export async function* sqlOf(
@@ -94,12 +104,24 @@ export async function checkScript(kind: KindName, source: AsyncIterable<Uint8Arr
     }
 }
 
+/** What stands in place of the statements of a script. */
+export interface ScriptChange {
+    statements(sql: string, session: Session): Promise<readonly string[]>;
+    /** The data of a COPY statement. */
+    data(sql: string, data: AsyncIterable<Buffer>): AsyncIterable<Buffer>;
+    /** What runs after the last statement. */
+    end(): readonly string[];
+    /** Is called when all that has run. */
+    after(session: Session): Promise<void>;
+}
+
 /** Runs a script in a session of the guest; says how many statements were left out. @throws SQL_FAILED 42250 */
 export async function runScript(
     kind: KindName,
     session: Session,
     source: AsyncIterable<Uint8Array>,
-    signal: AbortSignal
+    signal: AbortSignal,
+    change?: ScriptChange
 ): Promise<{ readonly statements: number; readonly skipped: number }> {
     let [statements, left] = [0, 0];
     const stop = (): void => session.destroy();
@@ -108,26 +130,33 @@ export async function runScript(
         for await (const item of new Script(kind, source).items()) {
             signal.throwIfAborted();
             if (item.type === 'copy') {
-                await session.copy(item.sql, item.data);
+                await session.copy(item.sql, change?.data(item.sql, item.data) ?? item.data);
             } else if (skipped[kind].test(item.sql)) {
                 left += 1;
                 continue;
             } else {
                 const isMaking = kind === 'mysql' && making.test(item.sql);
-                const result = await session.stream(isMaking ? item.sql.replace(definer, '') : item.sql, [], {
-                    write: true
-                });
-                for await (const _ of result.batches) {
-                    // Rows that a dump asks for are of no use.
-                }
+                const sql = isMaking ? item.sql.replace(definer, '') : item.sql;
+                await runAll(session, change === undefined ? [sql] : await change.statements(sql, session));
             }
             statements += 1;
         }
+        await runAll(session, change?.end() ?? []);
+        await change?.after(session);
         return { statements, skipped: left };
     } catch (error) {
         signal.throwIfAborted();
         throw error;
     } finally {
         signal.removeEventListener('abort', stop);
+    }
+}
+
+async function runAll(session: Session, statements: readonly string[]): Promise<void> {
+    for (const sql of statements) {
+        const result = await session.stream(sql, [], { write: true });
+        for await (const _ of result.batches) {
+            // Rows that a dump asks for are of no use.
+        }
     }
 }

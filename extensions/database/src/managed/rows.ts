@@ -96,6 +96,7 @@ export class ManagedRows {
             readerPassword: null,
             readerMade: false,
             dumpSchedule,
+            maskKey: null,
             serverVersion: null,
             flavour: null,
             createdAt: now,

@@ -4,6 +4,7 @@ import { errors } from '@portico/sdk';
 import type {
     Cell,
     ColumnInfo,
+    ForeignKey,
     Session,
     StructureStatements,
     TableInfo,
@@ -16,6 +17,9 @@ import { quote } from './names.ts';
 /** The structure of databases. A schema is the database itself. */
 export const structure: StructureStatements = {
     defaultSchema: (database) => database,
+    foreignKeys,
+    parts: async (_session, name) => [name],
+    dangling,
     tables,
     table,
     quoteTable: ({ database, table: name }) => `${quote(database)}.${quote(name)}`,
@@ -115,6 +119,28 @@ async function selectKeys(session: Session, place: readonly string[]): Promise<T
                       }
         } as const;
     });
+}
+
+async function foreignKeys(session: Session, database: string): Promise<readonly ForeignKey[]> {
+    const rows = (await session.all(
+        `select table_name as name, constraint_name as rule, column_name as part, referenced_table_name as target, referenced_column_name as target_part
+         from information_schema.key_column_usage where table_schema = ? and referenced_table_schema = ? order by table_name, constraint_name, ordinal_position`,
+        [database, database]
+    )) as { name: string; rule: string; part: string; target: string; target_part: string }[];
+    return [...Map.groupBy(rows, ({ name, rule }) => `${name}\0${rule}`).values()].map((parts) => ({
+        table: { database, schema: database, table: parts[0]?.name ?? '' },
+        columns: parts.map(({ part }) => part),
+        target: { database, schema: database, table: parts[0]?.target ?? '' },
+        targetColumns: parts.map((each) => each.target_part)
+    }));
+}
+
+/** A join, because a statement may not read the table that it deletes from in another way. */
+function dangling({ table: own, columns, target, targetColumns }: ForeignKey): string {
+    const same = columns.map((name, index) => `r.${quote(targetColumns[index] ?? '')} = o.${quote(name)}`);
+    const set = columns.map((name) => `o.${quote(name)} is not null`);
+    return `delete o from ${quote(own.table)} o left join ${quote(target.table)} r on ${same.join(' and ')}
+            where r.${quote(targetColumns[0] ?? '')} is null and ${set.join(' and ')}`;
 }
 
 async function selectDdl(session: Session, name: TableName): Promise<string> {

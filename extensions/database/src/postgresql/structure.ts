@@ -11,12 +11,16 @@ import type {
     TableStructure
 } from '../kind.ts';
 import { literal, quote } from './names.ts';
+import { dangling, foreignKeys, parts } from './references.ts';
 
 const types = { r: 'table', p: 'table', v: 'view', m: 'materialized', f: 'foreign' } as const;
 
 /** The structure of databases. */
 export const structure: StructureStatements = {
     defaultSchema: () => 'public',
+    foreignKeys,
+    parts,
+    dangling,
     tables,
     table,
     quoteTable: ({ schema, table: name }) => `${quote(schema)}.${quote(name)}`,

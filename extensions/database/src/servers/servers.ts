@@ -122,6 +122,7 @@ export class Servers {
             nextPassword: null,
             ...(await this.#readerColumns(input.reader ?? null)),
             dumpSchedule: input.dumpSchedule ?? null,
+            maskKey: null,
             serverVersion: seen.serverVersion,
             flavour: seen.flavour,
             createdAt: now,

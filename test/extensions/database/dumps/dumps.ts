@@ -1,8 +1,9 @@
 /** Dumps, restores, files of rows, backups and the contract, with real servers and the real programs. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -22,6 +23,29 @@ const kinds = [
 /** What the one tap of a hook gave. */
 function resultOf(outcomes: readonly { readonly ok: boolean; readonly result?: unknown }[]): unknown {
     return outcomes[0]?.ok === true ? outcomes[0].result : outcomes[0];
+}
+
+/** Programs of this name that this process started, also by others. */
+function descendants(name: string): readonly number[] {
+    const parents = new Map<number, number>();
+    const found: number[] = [];
+    for (const pid of readdirSync('/proc')
+        .filter((each) => /^\d+$/.test(each))
+        .map(Number)) {
+        try {
+            parents.set(
+                pid,
+                Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+            );
+            const [file = '', first] = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+            found.push(...(file.endsWith(name) && first !== '--version' ? [pid] : []));
+        } catch {
+            // It has ended meanwhile.
+        }
+    }
+    const isOurs = (pid: number): boolean =>
+        pid === process.pid || ((parents.get(pid) ?? 0) > 1 && isOurs(parents.get(pid) ?? 0));
+    return found.filter(isOurs);
 }
 
 const odd = `it's "odd"; host=x`;
@@ -237,6 +261,99 @@ for (const { kind, lacks, start } of kinds) {
             expect(files('uploads')).to.equal([]);
         });
 
+        run('a file of SQL runs in a database that is there, and in no other one', async () => {
+            await panel.ask('POST', `${server}/databases`, { name: 'app' });
+            await panel.ask('POST', `${server}/databases`, { name: 'foreign' });
+            await instance.sql('create table kept (n int)', 'foreign');
+            const bring = async (text: string | Buffer, query = 'format=sql') => {
+                const answer = await panel.upload(`${server}/databases/app/import?${query}`, text);
+                return task(answer);
+            };
+            const tables = async (): Promise<string[]> =>
+                (await panel.ask('GET', `${server}/databases/app/tables`)).data.map(
+                    (each: { name: string }) => each.name
+                );
+            const made = await bring('create table one (n int);\ninsert into one values (1), (2);\n');
+            expect([made.state, made.error]).to.equal(['succeeded', null]);
+            const again = await bring(gzipSync('create table two (n int); insert into one values (3);'));
+            expect([again.state, again.error]).to.equal(['succeeded', null]);
+            expect((await instance.sql('select n from one', 'app')).length).to.equal(3);
+            for (const [text, code] of [
+                ['create table three (n int);\n\\! touch /tmp/portico-stolen\n', 42253],
+                [isMysql ? 'insert into foreign.kept values (1);' : 'create role portico_evil;', 42250],
+                ['insert into one values (4); insert into nope values (1);', 42250]
+            ] as const) {
+                const failed = await bring(text);
+                expect([text, failed.state, failed.error?.code]).to.equal([text, 'failed', code]);
+            }
+            expect(await tables()).to.equal(['one', 'two']);
+            expect((await instance.sql('select n from one', 'app')).length).to.equal(isMysql ? 4 : 3);
+            // An owner made since goes on with what the file made.
+            const owner = { username: 'appowner', grants: [{ database: 'app', level: 'owner' }] };
+            const { data } = await panel.ask('POST', `${server}/users`, owner);
+            const login = { username: 'appowner', password: data.password as string };
+            if (!isMysql) {
+                await instance.sql('alter table two add column m int', 'app', login);
+            }
+            for (const query of ['format=sql&table=one', 'format=sql&mode=replace', 'format=csv']) {
+                const refused = await panel.upload(`${server}/databases/app/import?${query}`, 'x');
+                expect([query, refused.code]).to.equal([query, 40001]);
+            }
+            expect(files('uploads')).to.equal([]);
+        });
+
+        run(
+            'end with their program, and leave no file when it is killed or the task is cancelled',
+            async () => {
+                const tool = isMysql ? 'mariadb-dump' : 'pg_dump';
+                const programs = (): readonly number[] => descendants(tool);
+                const before = files('dumps').length;
+                const locked = instance.sql(
+                    isMysql
+                        ? 'lock tables notes write; select sleep(60)'
+                        : 'begin; lock table notes in access exclusive mode; select pg_sleep(60)',
+                    odd
+                );
+                locked.catch(() => undefined);
+                await until('the lock', async () =>
+                    JSON.stringify(
+                        await instance.sql(
+                            isMysql
+                                ? 'select info from information_schema.processlist'
+                                : 'select query as info from pg_stat_activity'
+                        )
+                    ).includes('sleep(60)')
+                );
+                for (const end of ['kill', 'cancel'] as const) {
+                    const begun = await panel.ask('POST', '/dumps', { serverId: id, databases: [odd] });
+                    const pid = await until('the program', async () => programs()[0]);
+                    if (end === 'kill') {
+                        process.kill(pid, 'SIGKILL');
+                    } else {
+                        await panel.host.tasks.cancel(begun.data.id as number);
+                    }
+                    const task_ = await task(begun);
+                    expect([end, task_.state]).to.equal([end, end === 'kill' ? 'failed' : 'cancelled']);
+                    await until('its end', async () => programs().length === 0);
+                    expect(files('dumps').length).to.equal(before);
+                }
+                expect((await panel.ask('GET', '/dumps')).text).to.not.include('"running"');
+                const waiting = await instance.sql(
+                    isMysql
+                        ? "select id from information_schema.processlist where info like '%sleep(60)%' and id <> connection_id()"
+                        : "select pid as id from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()"
+                );
+                for (const { id: session } of waiting) {
+                    await instance.sql(
+                        isMysql
+                            ? `kill ${String(session)}`
+                            : `select pg_terminate_backend(${String(session)})`
+                    );
+                }
+                await expect(locked).to.reject();
+            }
+        );
+
         run('other plugins get a database by contract, by the permissions of who asks', async () => {
             const contract = panel.contract<DatabaseContract>('admin');
             const { servers } = await contract.list({});
@@ -244,6 +361,11 @@ for (const { kind, lacks, start } of kinds) {
             const given = await contract.provision({ serverId: id, database: 'site', level: 'owner' });
             await instance.sql('create table pages (n int)', 'site', given);
             await expect(contract.provision({ serverId: id, database: 'site', level: 'read' })).to.reject();
+            expect(await contract.clone({ serverId: id, database: 'site', name: 'staging' })).to.equal({
+                cloned: true
+            });
+            expect(await instance.sql('select n from pages', 'staging')).to.equal([]);
+            await expect(contract.clone({ serverId: id, database: 'site', name: 'a/b' })).to.reject();
             const reader = await contract.provision({
                 serverId: id,
                 database: 'site',
