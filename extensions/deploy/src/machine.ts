@@ -26,6 +26,8 @@ export const realMachine: Machine = {
 const listening = '0A';
 /** The state of a connection that is open. */
 const established = '01';
+/** 127.0.0.1 in `/proc/net/tcp`. */
+const loopback = '0100007F';
 
 /** The account of a name, null where the machine has none in its own file. */
 export async function findAccount(name: string): Promise<Account | null> {
@@ -53,7 +55,10 @@ export async function listeners(): Promise<ReadonlyMap<number, readonly string[]
     return found;
 }
 
-/** How many connections to a port of this machine are open, from the side of the server. */
+/**
+ * How many connections to a port of this machine are open. Both ends of one lie on this machine where the engine made it; where the ports of
+ * containers are only translated, the end of the engine alone is seen.
+ */
 export async function openConnections(port: number): Promise<number> {
     const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
     const texts = await Promise.all(
@@ -62,7 +67,10 @@ export async function openConnections(port: number): Promise<number> {
     return texts
         .flatMap((text) => text.split('\n').slice(1))
         .map((line) => line.trim().split(/\s+/))
-        .filter(([, local = '', , state]) => state === established && local.endsWith(wanted)).length;
+        .filter(
+            ([, local = '', remote = '', state]) =>
+                state === established && (local.endsWith(wanted) || remote === `${loopback}${wanted}`)
+        ).length;
 }
 
 /** A process and all of its descendants. */

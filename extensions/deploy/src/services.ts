@@ -2,6 +2,9 @@
 import { Artifacts } from './build/artifacts.ts';
 import { Builder } from './build/builder.ts';
 import { Provenance } from './build/provenance.ts';
+import { ImageBuilder } from './containers/builder.ts';
+import { Images } from './containers/images.ts';
+import { Stacks } from './containers/stacks.ts';
 import { Crons } from './crons/crons.ts';
 import { Logs } from './deployments/log.ts';
 import { Pipeline } from './deployments/pipeline.ts';
@@ -42,6 +45,7 @@ export interface Services {
     readonly hosts: Hosts;
     readonly processes: Processes;
     readonly releases: Releases;
+    readonly stacks: Stacks;
     readonly retention: Retention;
     readonly queue: Queue;
     readonly views: ProjectViews;
@@ -67,11 +71,14 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const git = new Git(ctx, folders);
     const sandboxes = new Sandboxes(ctx, folders);
     const hosts = new Hosts(ctx, folders);
-    const processes = new Processes(ctx, folders);
-    const releases = new Releases({ ctx, folders, hosts, processes, sandboxes });
-    const retention = new Retention(store, releases);
+    const stacks = new Stacks(ctx);
+    const processes = new Processes(ctx, folders, stacks);
     const artifacts = new Artifacts(folders, sandboxes);
-    const builder = new Builder({ ctx, folders, git, sandboxes, artifacts });
+    const images = new Images(ctx, folders, artifacts, store);
+    const releases = new Releases({ ctx, folders, hosts, processes, sandboxes, stacks, images });
+    const retention = new Retention(store, releases);
+    const imageBuilder = new ImageBuilder({ folders, artifacts, images });
+    const builder = new Builder({ ctx, folders, git, sandboxes, artifacts, imageBuilder });
     const canaries = new Canaries(ctx, hosts, releases);
     const provenance = new Provenance(ctx);
     const released = ctx.hooks.define('deploy.released', { kind: 'notify', summary: 'A release serves' });
@@ -107,10 +114,11 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         sandboxes,
         hosts,
         processes,
-        releases
+        releases,
+        stacks
     };
     const changes = new ProjectChanges(shared);
-    const commands = new Commands({ store, folders, sandboxes, variables });
+    const commands = new Commands({ store, folders, sandboxes, variables, stacks });
     const crons = new Crons({ ctx, store, commands });
     const previews: Previews = new Previews({
         ctx,

@@ -41,6 +41,8 @@ export interface PanelProcess {
 
 export interface PanelProcessOptions {
     readonly environment?: Readonly<Record<string, string>>;
+    /** A program with arguments that the panel is started by, such as `nsenter` with a network namespace. */
+    readonly by?: readonly string[];
     /** Arguments of node before the panel's entry. */
     readonly node?: readonly string[];
     /** Default: a temporary folder. A given folder is not removed. */
@@ -56,6 +58,7 @@ const mostOutput = 100_000;
 
 export async function createPanelProcess({
     environment = {},
+    by = [],
     node = [],
     dataDir: givenDataDir
 }: PanelProcessOptions = {}): Promise<PanelProcess> {
@@ -72,9 +75,11 @@ export async function createPanelProcess({
         if (running()) {
             throw new Error('The panel runs already');
         }
+        const [file = '', ...args] = [...by, join(root, 'node_modules/.bin/node')];
         const started = spawn(
-            join(root, 'node_modules/.bin/node'),
+            file,
             [
+                ...args,
                 '--max-semi-space-size=8', // as `npm start`
                 '--conditions=portico-source',
                 '--disable-warning=ExperimentalWarning',

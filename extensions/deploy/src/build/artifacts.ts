@@ -23,6 +23,8 @@ export interface Packing {
     readonly folder: string;
     /** Path of the archive, relative to the folder of the plugin. */
     readonly target: string;
+    /** Files that are packed, sorted, below the folder; default: all of them. */
+    readonly names?: readonly string[] | null;
     readonly signal: AbortSignal;
 }
 
@@ -47,7 +49,7 @@ export class Artifacts {
      *
      * @throws DeploymentFailed BUILD_FAILED for a link that leads out, or no such folder; TOO_LARGE
      */
-    async pack({ binds, folder, target, signal }: Packing): Promise<Artifact> {
+    async pack({ binds, folder, target, names = null, signal }: Packing): Promise<Artifact> {
         const child = await this.#sandboxes.spawn({
             binds,
             cwd: appFolder,
@@ -66,13 +68,16 @@ export class Artifacts {
                 '--hard-dereference',
                 '--exclude=./.git',
                 `--directory=${folder === '' ? '.' : `./${folder}`}`,
-                '.'
+                ...(names === null
+                    ? ['.']
+                    : ['--no-recursion', '--null', '--verbatim-files-from', '--files-from=-'])
             ],
             env: {},
             limits: {},
             timeoutSeconds: packSeconds,
             signal
         });
+        void feed(child.stdin, names ?? []);
         const said = textOf(child.stderr);
         const hash = createHash('sha256');
         const inventory = new Inventory();
@@ -154,6 +159,17 @@ export class Artifacts {
         if (code !== 0) {
             throw new DeploymentFailed('TOO_LARGE', `The release could not be written: ${await said}`);
         }
+    }
+}
+
+/** Tells a program the names of files. */
+async function feed(stdin: WritableStream<Uint8Array>, names: readonly string[]): Promise<void> {
+    const writer = stdin.getWriter();
+    try {
+        await writer.write(Buffer.from(names.map((name) => `./${name}\0`).join('')));
+        await writer.close();
+    } catch {
+        // The program ended before it read all of them, and says why.
     }
 }
 

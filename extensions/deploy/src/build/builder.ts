@@ -1,40 +1,21 @@
 /** Turns a commit into an archive: fetch, install, build, pack. */
-import type { DeploymentLog } from '../deployments/log.ts';
+import type { ImageBuilder } from '../containers/builder.ts';
+import { isContained } from '../containers/plans.ts';
 import type { StepName } from '../deployments/steps.ts';
 import type { Project } from '../deployments/store.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { DeploymentFailed } from '../errors.ts';
-import type { Git, Remote } from '../git/git.ts';
+import type { Git } from '../git/git.ts';
 import type { Folders } from '../releases/folders.ts';
 import { sharedName } from '../releases/processes.ts';
 import type { Sandboxes } from '../sandbox/programs.ts';
 import { appFolder, type Bind, cacheFolder } from '../sandbox/sandbox.ts';
 import type { Ctx } from '../settings.ts';
 import type { Artifact, Artifacts } from './artifacts.ts';
+import type { Build, Built } from './build.ts';
 import { planOf } from './detect.ts';
 import type { BuildPlan, ReleasePlan } from './plan.ts';
-
-/** One build. */
-export interface Build {
-    readonly project: Project;
-    readonly deployment: DeploymentRow & { readonly commit: string };
-    readonly remote: Remote;
-    /** Variables of the project for builds. */
-    readonly env: Readonly<Record<string, string>>;
-    readonly log: DeploymentLog;
-    readonly signal: AbortSignal;
-    /** Runs work as a step of the deployment. */
-    step<T>(name: StepName, work: () => Promise<T>): Promise<T>;
-    skip(...names: readonly StepName[]): Promise<void>;
-    /** What the commit says of itself, once it is there. */
-    found(commit: { readonly message: string; readonly author: string }): Promise<void>;
-}
-
-/** What a build made. */
-export interface Built {
-    readonly artifact: Artifact;
-    readonly plan: ReleasePlan;
-}
+import { checkTools } from './tools.ts';
 
 /** What the builder needs. */
 interface Parts {
@@ -43,6 +24,7 @@ interface Parts {
     readonly git: Git;
     readonly sandboxes: Sandboxes;
     readonly artifacts: Artifacts;
+    readonly imageBuilder: ImageBuilder;
 }
 
 /** A file of this size is no part of a build. */
@@ -68,10 +50,15 @@ export class Builder {
                 await folders.remove(`${top}/git`);
                 await folders.project(project.id);
             }
+            await checkTools(this.#parts.ctx, project.config);
             const checkout = await this.#fetch(build, top, place);
             const plan = await planOf(folders, checkout, project.config);
             build.log.say(`Recognised: ${plan.framework}`, 'build');
             const binds = await this.#binds(top, place, project, plan);
+            if (isContained(plan.runtime)) {
+                const { imageBuilder } = this.#parts;
+                return await imageBuilder.build(build, { top, checkout, plan, binds });
+            }
             await this.#make(build, plan, binds);
             return await build.step('pack', () => this.#pack(build, top, plan, binds));
         } finally {

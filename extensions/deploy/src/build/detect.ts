@@ -19,6 +19,12 @@ const packageSchema = joi
     })
     .unknown(true);
 
+/** A checkout of which only its Dockerfile says how it is built. */
+const imagePlan: BuildPlan = {
+    ...{ framework: 'dockerfile', runtime: 'container', install: null, commands: [], output: null },
+    ...{ command: null, port: null, env: {}, cache: [] }
+};
+
 /** The plan of a checkout: what the admin said of the project, over what its files say. @throws DeploymentFailed BUILD_FAILED */
 export async function planOf(
     folders: Folders,
@@ -43,6 +49,18 @@ export async function planOf(
             command: null
         };
     }
+    if (build.kind === 'dockerfile' || build.kind === 'compose') {
+        const runtime = build.kind === 'compose' ? 'compose' : 'container';
+        return {
+            ...said,
+            framework: build.kind,
+            runtime,
+            install: null,
+            commands: [],
+            output: null,
+            cache: []
+        };
+    }
     if (build.kind === 'commands') {
         const runtime = run.command === null ? 'static' : 'process';
         return {
@@ -53,6 +71,9 @@ export async function planOf(
         };
     }
     const found = await detect(folders, folder);
+    if (found?.runtime === 'container') {
+        return { ...found, command: run.command, port: run.port };
+    }
     if (found === null) {
         throw new DeploymentFailed(
             'BUILD_FAILED',
@@ -75,7 +96,11 @@ export async function planOf(
 export async function detect(folders: Folders, folder: string): Promise<BuildPlan | null> {
     const checkout = await look(folders, folder);
     const found = frameworks.find(({ matches }) => matches(checkout));
-    return found === undefined ? null : { framework: found.id, ...found.plan(checkout) };
+    return found !== undefined
+        ? { framework: found.id, ...found.plan(checkout) }
+        : checkout.files.has('Dockerfile')
+          ? imagePlan
+          : null;
 }
 
 async function look(folders: Folders, folder: string): Promise<Checkout> {

@@ -1,7 +1,7 @@
 /** How a checkout is built and how its release runs. */
 
 /** How a release serves. */
-export type Runtime = 'static' | 'process';
+export type Runtime = 'static' | 'process' | 'container' | 'compose';
 
 /** What is done with a checkout. */
 export interface BuildPlan {
@@ -27,8 +27,14 @@ export interface ReleasePlan {
     readonly release: number;
     readonly runtime: Runtime;
     readonly command: readonly string[] | null;
+    /** Of programs: the one that the admin wants; of an image: the one in the container. */
     readonly port: number | null;
     readonly env: Readonly<Record<string, string>>;
     /** The folder of the project in the release. */
     readonly path: string;
+    /** Names of the images that were built for it, and their ids by the services that run them. */
+    readonly images?: readonly string[];
+    readonly digests?: Readonly<Record<string, string>>;
+    /** The compose file that it runs as. */
+    readonly compose?: string;
 }

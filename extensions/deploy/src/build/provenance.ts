@@ -13,7 +13,7 @@ import { Mutex } from '@portico/sdk';
 import type { Project } from '../deployments/store.ts';
 import { type DeploymentRow, KeyEntity } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
-import type { Artifact } from './artifacts.ts';
+import type { Built } from './build.ts';
 
 /** An envelope of DSSE. */
 export interface Envelope {
@@ -46,10 +46,10 @@ export class Provenance {
         project: Project,
         deployment: DeploymentRow,
         commit: string,
-        artifact: Artifact
+        built: Built
     ): Promise<Envelope> {
         const key = await this.#key();
-        const payload = Buffer.from(JSON.stringify(statement(project, deployment, commit, artifact)));
+        const payload = Buffer.from(JSON.stringify(statement(project, deployment, commit, built)));
         // PAE of DSSE v1: what is signed names its own type and lengths.
         const signed = Buffer.concat([
             Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${payload.length} `),
@@ -90,12 +90,19 @@ function statement(
     { name, config }: Project,
     { id, number, ref, startedAt }: DeploymentRow,
     commit: string,
-    artifact: Artifact
+    { artifact, plan }: Built
 ): object {
     const { url, path, submodules } = config.source;
     return {
         _type: 'https://in-toto.io/Statement/v1',
-        subject: [{ name: `${name}-${number}.tar`, digest: { sha256: artifact.sha256 } }],
+        subject: [
+            { name: `${name}-${number}.tar`, digest: { sha256: artifact.sha256 } },
+            // The id of an image is the SHA-256 of its configuration, which names its layers.
+            ...Object.entries(plan.digests ?? {}).map(([service, id]) => ({
+                name: `${name}-${number}-${service}`,
+                digest: { sha256: id.replace(/^sha256:/, '') }
+            }))
+        ],
         predicateType: 'https://slsa.dev/provenance/v1',
         predicate: {
             buildDefinition: {

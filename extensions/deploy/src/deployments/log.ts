@@ -87,6 +87,11 @@ export class DeploymentLog {
         this.#changed();
     }
 
+    /** Writes a line that a program printed elsewhere. */
+    print(line: string, stream: 'stdout' | 'stderr', step: StepName): void {
+        this.#lines(line, stream, step);
+    }
+
     #lines(line: string, stream: 'stdout' | 'stderr', step: StepName): void {
         const clean = this.#mask.clean(line.replace(/\r$/, ''));
         for (let at = 0; at === 0 || at < clean.length; at += longestLine) {

@@ -1,9 +1,10 @@
 /** One deployment from its commit, or from a kept release, to the switch. */
 import { isFailure } from '@portico/sdk';
 
-import { type Builder, deploymentEnvironment } from '../build/builder.ts';
+import type { Builder } from '../build/builder.ts';
 import type { ReleasePlan } from '../build/plan.ts';
 import type { Provenance } from '../build/provenance.ts';
+import { isContained, planOfRow } from '../containers/plans.ts';
 import type { Released } from '../contract.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { environmentOf, type Variables } from '../env/variables.ts';
@@ -11,8 +12,10 @@ import { DeploymentFailed, type Reason } from '../errors.ts';
 import type { Connections } from '../git/connections.ts';
 import type { Git } from '../git/git.ts';
 import type { Canaries } from '../releases/canary.ts';
+import type { Candidate } from '../releases/candidate.ts';
+import { runEnvironment, servedCandidate } from '../releases/environment.ts';
 import { freePort } from '../releases/ports.ts';
-import type { Candidate, Releases } from '../releases/releases.ts';
+import type { Releases } from '../releases/releases.ts';
 import type { Ctx } from '../settings.ts';
 import type { RequiredChecks } from '../triggers/checks.ts';
 import type { DeploymentLog, Logs } from './log.ts';
@@ -101,23 +104,27 @@ export class Pipeline {
                 ? await this.#build(project, deployment, environmentOf(vars, 'build'), progress, log, signal)
                 : await this.#again(deployment, progress);
         signal.throwIfAborted();
-        const port = plan.runtime === 'process' ? (plan.port ?? (await freePort(this.#parts.ctx))) : null;
+        const port = await this.#portOf(project, plan);
         await store.change(deployment.id, { state: 'releasing', port });
-        const env = {
-            ...plan.env,
-            ...deploymentEnvironment(project, deployment),
-            ...(port === null ? {} : { PORT: String(port) }),
-            ...environmentOf(vars, 'run')
-        };
-        const candidate = {
-            project,
-            deployment: await store.deployment(deployment.id),
-            plan,
-            env,
-            log,
-            signal
-        };
+        const begun = await store.deployment(deployment.id);
+        const env = runEnvironment(project, begun, plan, vars);
+        const candidate = { project, deployment: begun, plan, env, log, signal };
         await this.#release(candidate, progress, run);
+    }
+
+    /** The port of this machine that a release listens on. A compose file that is applied in place keeps the one that it has. */
+    async #portOf({ id, config }: Project, { runtime, port }: ReleasePlan): Promise<number | null> {
+        const { ctx, store } = this.#parts;
+        if (runtime === 'static') {
+            return null;
+        }
+        if (runtime === 'compose') {
+            const { live } = await store.anyProject(id);
+            const before = live === null ? null : await store.deployment(live);
+            const kept = before !== null && planOfRow(before)?.runtime === 'compose' ? before.port : null;
+            return config.run.port ?? kept ?? (await freePort(ctx));
+        }
+        return (runtime === 'process' ? port : null) ?? (await freePort(ctx));
     }
 
     async #build(
@@ -140,7 +147,7 @@ export class Pipeline {
             await store.change(deployment.id, { commit, ref });
         }
         await this.#parts.checks.wait(project, commit, (text) => log.say(text, 'fetch'), signal);
-        const { artifact, plan } = await builder.build({
+        const built = await builder.build({
             project,
             deployment: { ...deployment, commit },
             remote,
@@ -155,8 +162,9 @@ export class Pipeline {
             project,
             await store.deployment(deployment.id),
             commit,
-            artifact
+            built
         );
+        const { artifact, plan } = built;
         await store.change(deployment.id, {
             provenance: JSON.stringify(envelope),
             plan: JSON.stringify(plan),
@@ -196,16 +204,17 @@ export class Pipeline {
         const { store, releases, retention } = this.#parts;
         const { project, deployment, plan } = candidate;
         const { hooks, run: running } = project.config;
-        const hasPrograms = plan.runtime === 'process' || running.workers.length > 0;
-        await (hooks.pre.length === 0
+        const contained = isContained(plan.runtime);
+        const hasPrograms = plan.runtime !== 'static' || running.workers.length > 0;
+        // Containers run these commands themselves, before the service that answers requests.
+        await (hooks.pre.length === 0 || contained
             ? progress.skip('hooks')
             : progress.step('hooks', () => releases.runHooks(candidate, hooks.pre)));
         await (hasPrograms
             ? progress.step('start', () => releases.start(candidate))
             : progress.skip('start'));
-        await (plan.runtime === 'process'
-            ? progress.step('check', () => releases.check(candidate))
-            : progress.skip('check'));
+        const isAsked = plan.runtime === 'compose' ? project.config.host !== null : plan.runtime !== 'static';
+        await (isAsked ? progress.step('check', () => releases.check(candidate)) : progress.skip('check'));
         const { live: before } = await store.anyProject(project.id);
         await this.#canary(candidate, before);
         run.beginSwitch();
@@ -219,12 +228,23 @@ export class Pipeline {
             if (before !== null && before !== deployment.id) {
                 const old = await store.deployment(before);
                 await releases.drain(old, running.drainSeconds, this.#parts.ctx.signal);
-                await releases.end(old);
-                await store.change(old.id, { port: null });
+                await this.#endOld(old, candidate);
             }
         });
         await this.#after(candidate, hooks.post);
         await retention.prune(project);
+    }
+
+    /** Ends the release before. One that cannot be ended now is ended by the next start; the new one serves in any case. */
+    async #endOld(old: DeploymentRow, { plan, log }: Candidate): Promise<void> {
+        const { ctx, store, releases } = this.#parts;
+        try {
+            await releases.end(old, plan);
+            await store.change(old.id, { port: null });
+        } catch (error) {
+            ctx.signal.throwIfAborted();
+            log.say(`The release before could not be ended: ${(error as Error).message}`, 'drain');
+        }
     }
 
     /** Says to other plugins that a release serves. What they do with it delays nothing. */
@@ -251,7 +271,7 @@ export class Pipeline {
             config.canary === null ||
             config.host === null ||
             before === null ||
-            candidate.plan.runtime !== 'process'
+            !['process', 'container'].includes(candidate.plan.runtime)
         ) {
             return;
         }
@@ -291,7 +311,7 @@ export class Pipeline {
         log.say(
             reason === 'CANCELLED' ? 'It was cancelled' : `It failed (${reason}): ${(error as Error).message}`
         );
-        await releases.end(deployment);
+        await releases.undo(deployment, await servedCandidate(this.#parts, project));
         await store.change(id, {
             state: reason === 'CANCELLED' ? 'cancelled' : 'failed',
             reason,

@@ -1,6 +1,9 @@
 /** What a start of the plugin finds of deployments that were under way when it ended. */
 import type { ReleasePlan } from '../build/plan.ts';
+import { isContained, planOfRow } from '../containers/plans.ts';
 import type { DeploymentRow } from '../entities.ts';
+import type { Variables } from '../env/variables.ts';
+import { servedCandidate } from '../releases/environment.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Hosts } from '../releases/hosts.ts';
 import type { Releases } from '../releases/releases.ts';
@@ -14,6 +17,7 @@ interface Parts {
     readonly ctx: Ctx;
     readonly store: Store;
     readonly logs: Logs;
+    readonly variables: Variables;
     readonly folders: Folders;
     readonly hosts: Hosts;
     readonly releases: Releases;
@@ -84,12 +88,12 @@ async function finish(
 }
 
 async function undo(
-    { store, hosts, releases, retention, logs }: Parts,
+    { store, hosts, releases, retention, variables, logs }: Parts,
     deployment: DeploymentRow
 ): Promise<void> {
     const project = await store.anyProject(deployment.projectId);
     await restoreLive({ store, hosts, releases }, project, deployment);
-    await releases.end(deployment);
+    await releases.undo(deployment, await servedCandidate({ store, variables }, project));
     await store.change(deployment.id, {
         state: 'failed',
         reason: 'PANEL_DIED',
@@ -128,6 +132,13 @@ async function endStrays({ ctx, store, releases }: Parts): Promise<void> {
     if (projects.size === 0) {
         return;
     }
+    for (const deployment of await store.inStates(['retired'])) {
+        const live = projects.get(deployment.projectId)?.live ?? null;
+        if (deployment.port !== null && isContained(planOfRow(deployment)?.runtime)) {
+            await releases.end(deployment, live === null ? null : planOfRow(await store.deployment(live)));
+            await store.change(deployment.id, { port: null });
+        }
+    }
     const seen = new Set<string>();
     for (const { name } of await ctx.services.list()) {
         const [prefix = '', id, number] = serviceForm.exec(name) ?? [];
@@ -137,7 +148,7 @@ async function endStrays({ ctx, store, releases }: Parts): Promise<void> {
         seen.add(prefix);
         const live = projects.get(Number(id))?.live ?? null;
         if (live === null || (await store.deployment(live)).number !== Number(number)) {
-            await releases.end({ projectId: Number(id), number: Number(number) });
+            await releases.end({ projectId: Number(id), number: Number(number), plan: null });
         }
     }
 }

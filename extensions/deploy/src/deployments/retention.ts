@@ -1,5 +1,6 @@
 /** Which releases are kept. */
 import type { ReleasePlan } from '../build/plan.ts';
+import { imagesOf } from '../containers/plans.ts';
 import type { DeploymentRow } from '../entities.ts';
 import type { Releases } from '../releases/releases.ts';
 import type { Project, Store } from './store.ts';
@@ -42,7 +43,7 @@ export class Retention {
         const release = releaseOf(deployment);
         const others = await this.#store.kept(deployment.projectId);
         if (!others.some((each) => each.id !== deployment.id && releaseOf(each) === release)) {
-            await this.#releases.discard(deployment.projectId, release);
+            await this.#releases.discard(deployment.projectId, release, imagesOf(deployment));
         }
     }
 }

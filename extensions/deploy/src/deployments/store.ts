@@ -225,6 +225,12 @@ export class Store {
         return rows.map(whole);
     }
 
+    /** Deployments of all projects whose release is kept. */
+    async allKept(): Promise<readonly DeploymentRow[]> {
+        const rows = await this.#ctx.db.read((em) => em.find(DeploymentEntity, { kept: true }));
+        return rows.map(whole);
+    }
+
     /** All deployments of a project. */
     async all(projectId: number): Promise<readonly DeploymentRow[]> {
         const rows = await this.#ctx.db.read((em) => em.find(DeploymentEntity, { projectId }));

@@ -276,7 +276,12 @@ function inputOf({ name, config }: Project, { number, domain, fork }: PreviewRow
         // A submodule of a fork could be any repository that the connection opens.
         source: fork ? { ...source, submodules: false } : source,
         build: fork ? { ...build, cache: [] } : build,
-        run: fork ? { ...run, shared: [] } : run,
+        // Only of an image, the port is one inside the container; two programs cannot have the same one of the machine.
+        run: {
+            ...run,
+            port: build.kind === 'dockerfile' ? run.port : null,
+            ...(fork ? { shared: [] } : {})
+        },
         host: { domain, ssl: host?.ssl ?? false, sslMode: host?.sslMode ?? 'auto' },
         ...{ health, hooks, envGroups },
         triggers: { auto: false },

@@ -1,5 +1,6 @@
 /** Changes of projects that reach beyond the database. */
 import type { ReleasePlan } from '../build/plan.ts';
+import { imagesOf } from '../containers/plans.ts';
 import type { Logs } from '../deployments/log.ts';
 import type { Project, Store } from '../deployments/store.ts';
 import type { Folders } from '../releases/folders.ts';
@@ -30,9 +31,10 @@ export class ProjectChanges {
         const project = await store.anyProject(id);
         await hosts.remove(project);
         for (const deployment of await store.all(id)) {
-            await releases.end(deployment);
+            await releases.forget(deployment, keepFiles);
             await logs.remove(deployment.id);
         }
+        const images = (await store.all(id)).flatMap((each) => imagesOf(each));
         const top = `projects/${id}`;
         for (const name of keepFiles
             ? ['builds', 'releases', 'artifacts', 'git', 'cache', 'current']
@@ -40,6 +42,7 @@ export class ProjectChanges {
             await folders.remove(name === '' ? top : `${top}/${name}`);
         }
         await store.removeProject(id);
+        await releases.removeImages(images);
     }
 
     /** Gives the host the domains that a project has now; when the engine refuses them, the project is as it was. */

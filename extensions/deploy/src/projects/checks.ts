@@ -12,6 +12,7 @@ export async function checkProject(
     input: ProjectInput,
     before?: Project
 ): Promise<void> {
+    checkKind(input);
     const address = parseAddress(input.source.url);
     if (address.scheme === 'http') {
         await git.open({ address, credentials: null });
@@ -36,5 +37,40 @@ export async function checkProject(
                 throw errors.conflict('host.domain');
             }
         }
+    }
+}
+
+/** What kinds of builds that make images do not carry out. @throws VALIDATION_FAILED 40001 */
+function checkKind({ build, run, hooks, canary }: ProjectInput): void {
+    const { kind } = build;
+    const isImage = kind === 'dockerfile' || kind === 'compose';
+    const isCompose = kind === 'compose';
+    const faults = [
+        [
+            kind !== 'dockerfile' && build.dockerfile !== null,
+            'build.dockerfile',
+            'It is for the kind dockerfile'
+        ],
+        [isImage && !build.network, 'build.network', 'The engine builds images with its network'],
+        [isImage && build.commands !== null, 'build.commands', 'The Dockerfile says how it is built'],
+        [isImage && build.install !== null, 'build.install', 'The Dockerfile says how it is built'],
+        [isImage && build.output !== null, 'build.output', 'An image is released whole'],
+        [
+            isImage && run.shared.length > 0,
+            'run.shared',
+            'Containers have volumes, which a compose file names'
+        ],
+        [isCompose && run.command !== null, 'run.command', 'The compose file says what runs'],
+        [isCompose && run.workers.length > 0, 'run.workers', 'The compose file says what runs'],
+        [
+            isCompose && hooks.pre.length > 0,
+            'hooks.pre',
+            'A service of the compose file can run before others'
+        ],
+        [isCompose && canary !== null, 'canary', 'A compose file is applied in place']
+    ] as const;
+    const found = faults.filter(([isFault]) => isFault).map(([, path, message]) => ({ path, message }));
+    if (found.length > 0) {
+        throw errors.invalid(found);
     }
 }

@@ -7,7 +7,11 @@ import { refForm } from '../git/refs.ts';
 const kinds = {
     auto: 'Find out by the files',
     commands: 'Commands',
-    static: 'A static site'
+    static: 'A static site',
+    dockerfile: 'An image of a Dockerfile',
+    compose: 'The services of a compose file',
+    nixpacks: 'An image that nixpacks makes',
+    railpack: 'An image that railpack makes'
 } as const;
 
 const hostName = /^(?:\*\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
@@ -97,6 +101,12 @@ const build = joi
             .default(null)
             .label('Output')
             .description('The folder that is released; default: what the framework makes, or everything'),
+        dockerfile: path()
+            .allow(null)
+            .default(null)
+            .label('Dockerfile')
+            .description('Of the kind for that; default: `Dockerfile`')
+            .meta({ ui: { advanced: true } }),
         network: joi.boolean().default(true).label('Network').description('Whether the build may use it'),
         timeoutSeconds: count(10, 86_400).default(1_800).label('At most').unit('second'),
         cache: joi
@@ -136,7 +146,9 @@ const run = joi
             .allow(null)
             .default(null)
             .label('Port')
-            .description('Default: one of its own, told by the variable PORT')
+            .description(
+                'Default: one of its own, told by the variable PORT. Of an image: the port in the container'
+            )
             .meta({ ui: { advanced: true } }),
         workers: joi
             .array()

@@ -40,7 +40,16 @@ const answered = {
             }
         }),
     runtime: joi
-        .readOnly(joi.choice({ static: 'Files', process: 'Programs' }).allow(null))
+        .readOnly(
+            joi
+                .choice({
+                    static: 'Files',
+                    process: 'Programs',
+                    container: 'An image',
+                    compose: 'A compose file'
+                })
+                .allow(null)
+        )
         .label('Runs as')
         .meta({ ui: { column: 3 } }),
     live: joi

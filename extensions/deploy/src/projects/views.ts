@@ -1,7 +1,7 @@
 /** How projects and deployments are shown. */
 import { joi, type Value } from '@portico/sdk';
 
-import type { ReleasePlan } from '../build/plan.ts';
+import type { ReleasePlan, Runtime } from '../build/plan.ts';
 import { type Step, stepNames } from '../deployments/steps.ts';
 import { activeStates, type Project, type Store } from '../deployments/store.ts';
 import type { DeploymentRow } from '../entities.ts';
@@ -167,7 +167,7 @@ export interface ProjectFacts {
     readonly id: number;
     readonly version: number;
     readonly state: ProjectState;
-    readonly runtime: 'static' | 'process' | null;
+    readonly runtime: Runtime | null;
     readonly live: number | null;
     readonly hostId: number | null;
     readonly hook: boolean;
@@ -200,9 +200,9 @@ export class ProjectViews {
               ? 'empty'
               : stopped
                 ? 'stopped'
-                : plan?.runtime === 'process' && (await this.#processes.web(served))?.state !== 'running'
-                  ? 'failed'
-                  : 'live';
+                : (await this.#processes.isRunning(served))
+                  ? 'live'
+                  : 'failed';
         return { id, version, state, runtime: plan?.runtime ?? null, live, hostId, hook: hookKey !== null };
     }
 }

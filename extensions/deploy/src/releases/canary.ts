@@ -4,8 +4,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { DeploymentRow } from '../entities.ts';
 import { DeploymentFailed } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
+import type { Candidate } from './candidate.ts';
 import type { Hosts, Share } from './hosts.ts';
-import type { Candidate, Releases } from './releases.ts';
+import type { Releases } from './releases.ts';
 
 const lookMs = 1_000;
 const whole = 100;

@@ -3,6 +3,8 @@ import { errors, type ExecResult } from '@portico/sdk';
 
 import { deploymentEnvironment } from '../build/builder.ts';
 import type { ReleasePlan } from '../build/plan.ts';
+import { isContained } from '../containers/plans.ts';
+import type { Stacks } from '../containers/stacks.ts';
 import type { Project, Store } from '../deployments/store.ts';
 import { environmentOf, type Variables } from '../env/variables.ts';
 import type { Sandboxes } from '../sandbox/programs.ts';
@@ -14,6 +16,7 @@ interface Parts {
     readonly folders: Folders;
     readonly sandboxes: Sandboxes;
     readonly variables: Variables;
+    readonly stacks: Stacks;
 }
 
 /** Runs commands in a sandbox of their own, with the files, the variables and the shared folders of the release that serves. */
@@ -37,6 +40,9 @@ export class Commands {
             throw errors.notFound('Nothing of this project was deployed yet');
         }
         const plan = JSON.parse(deployment.plan) as ReleasePlan;
+        if (isContained(plan.runtime)) {
+            return this.#parts.stacks.exec(deployment, plan, command, timeoutSeconds, signal);
+        }
         const vars = await variables.ofProject(project);
         return sandboxes.exec({
             binds: releaseBinds(folders, project, plan),

@@ -2,24 +2,15 @@
 import type { GroupLimits, ServiceInfo, ServiceLine } from '@portico/sdk';
 
 import type { ReleasePlan } from '../build/plan.ts';
+import { isContained, planOfRow } from '../containers/plans.ts';
+import type { Stacks } from '../containers/stacks.ts';
 import type { Project } from '../deployments/store.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { askToEnd, memoryOf } from '../machine.ts';
 import { appFolder, type Bind, sandboxArgs } from '../sandbox/sandbox.ts';
 import type { Ctx } from '../settings.ts';
+import type { ProcessView } from './candidate.ts';
 import type { Folders } from './folders.ts';
-
-/** One program of a release. */
-export interface ProcessView {
-    readonly name: string;
-    readonly instance: number;
-    readonly state: 'running' | 'stopped' | 'failed';
-    readonly pid: number | null;
-    readonly port: number | null;
-    readonly since: string | null;
-    readonly restarts: number;
-    readonly memoryBytes: number | null;
-}
 
 /** The program that answers requests. */
 const web = 'web';
@@ -30,8 +21,10 @@ const stopSignal = 'SIGWINCH';
 export class Processes {
     readonly #ctx: Ctx;
     readonly #folders: Folders;
+    readonly #stacks: Stacks;
 
-    constructor(ctx: Ctx, folders: Folders) {
+    constructor(ctx: Ctx, folders: Folders, stacks: Stacks) {
+        this.#stacks = stacks;
         this.#ctx = ctx;
         this.#folders = folders;
     }
@@ -87,6 +80,14 @@ export class Processes {
         return (await this.of(deployment, web))[0] ?? null;
     }
 
+    /** Whether what answers requests runs. */
+    async isRunning(deployment: DeploymentRow): Promise<boolean> {
+        const plan = planOfRow(deployment);
+        return plan !== null && isContained(plan.runtime)
+            ? this.#stacks.isRunning(deployment, plan)
+            : plan?.runtime !== 'process' || (await this.web(deployment))?.state === 'running';
+    }
+
     /** Asks the programs of a deployment to end, and forgets them. */
     async remove(deployment: Pick<DeploymentRow, 'projectId' | 'number'>): Promise<void> {
         const services = await this.of(deployment);
@@ -100,7 +101,7 @@ export class Processes {
 
     /** Stops, starts or restarts the programs of a deployment. */
     async change(
-        deployment: Pick<DeploymentRow, 'projectId' | 'number'>,
+        deployment: Pick<DeploymentRow, 'projectId' | 'number' | 'plan'>,
         change: 'start' | 'stop' | 'restart',
         name?: string
     ): Promise<number> {
@@ -115,12 +116,16 @@ export class Processes {
                 }
             })
         );
-        return services.length;
+        return services.length + (await this.#stacks.change(deployment, change, name));
     }
 
     /** The programs of a deployment as they are now. */
     async views(deployment: DeploymentRow): Promise<ProcessView[]> {
         const prefix = serviceName(deployment, '');
+        const plan = planOfRow(deployment);
+        if (plan !== null && isContained(plan.runtime)) {
+            return this.#stacks.views(deployment, plan);
+        }
         return Promise.all(
             (await this.of(deployment)).map(async ({ name, state, pid, startedAt, exits }) => {
                 const [, program = '', instance = '0'] = /^(.*)-(\d+)$/.exec(name.slice(prefix.length)) ?? [];
@@ -140,7 +145,7 @@ export class Processes {
 
     /** Lines that a program of a deployment prints. @throws NOT_FOUND 40400 */
     output(
-        deployment: Pick<DeploymentRow, 'projectId' | 'number'>,
+        deployment: DeploymentRow,
         {
             process,
             instance,
@@ -153,6 +158,10 @@ export class Processes {
             readonly signal: AbortSignal;
         }
     ): AsyncIterable<ServiceLine> {
+        const plan = planOfRow(deployment);
+        if (plan !== null && isContained(plan.runtime)) {
+            return this.#stacks.output(deployment, plan, { service: process, ...options });
+        }
         return this.#ctx.services.output(serviceName(deployment, process, instance), options);
     }
 

@@ -4,26 +4,21 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isFailure } from '@portico/sdk';
 
 import type { ReleasePlan } from '../build/plan.ts';
-import type { DeploymentLog } from '../deployments/log.ts';
-import type { Project } from '../deployments/store.ts';
+import type { Images } from '../containers/images.ts';
+import { isContained, planOfRow } from '../containers/plans.ts';
+import type { Stacks } from '../containers/stacks.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { DeploymentFailed } from '../errors.ts';
 import { holdsSockets, listeners, openConnections } from '../machine.ts';
 import type { Sandboxes } from '../sandbox/programs.ts';
 import type { Ctx } from '../settings.ts';
+import type { Candidate } from './candidate.ts';
 import type { Folders } from './folders.ts';
 import type { Hosts } from './hosts.ts';
 import { type Processes, releaseBinds, workingFolder } from './processes.ts';
 
-/** A deployment on its way to serve. */
-export interface Candidate {
-    readonly project: Project;
-    readonly deployment: DeploymentRow;
-    readonly plan: ReleasePlan;
-    readonly env: Readonly<Record<string, string>>;
-    readonly log: DeploymentLog;
-    readonly signal: AbortSignal;
-}
+/** A deployment whose programs end. */
+type Ended = Pick<DeploymentRow, 'projectId' | 'number' | 'plan'>;
 
 const checkMs = 250;
 const hookSeconds = 600;
@@ -36,6 +31,8 @@ interface Parts {
     readonly hosts: Hosts;
     readonly processes: Processes;
     readonly sandboxes: Sandboxes;
+    readonly stacks: Stacks;
+    readonly images: Images;
 }
 
 /** Starts, checks, switches and ends releases. */
@@ -51,6 +48,10 @@ export class Releases {
         const { project, plan, env, log, signal } = candidate;
         for (const command of commands) {
             log.say(`$ ${command.join(' ')}`, 'hooks');
+            if (isContained(plan.runtime)) {
+                await this.#runInside(candidate, command);
+                continue;
+            }
             const child = await this.#parts.sandboxes.spawn({
                 binds: releaseBinds(this.#parts.folders, project, plan),
                 cwd: workingFolder(plan),
@@ -78,8 +79,36 @@ export class Releases {
         }
     }
 
+    /** Runs a command in the container that answers requests. @throws DeploymentFailed HOOK_FAILED */
+    async #runInside(
+        { deployment, plan, log, signal }: Candidate,
+        command: readonly string[]
+    ): Promise<void> {
+        const { stacks } = this.#parts;
+        const { code, stdout, stderr } = await stacks.exec(deployment, plan, command, hookSeconds, signal);
+        for (const [stream, text] of [
+            ['stdout', stdout],
+            ['stderr', stderr]
+        ] as const) {
+            text.split('\n')
+                .filter((line) => line !== '')
+                .forEach((line) => log.print(line, stream, 'hooks'));
+        }
+        if (code !== 0) {
+            throw new DeploymentFailed(
+                'HOOK_FAILED',
+                `${command[0]} ${code === null ? 'took too long' : `ended with ${code}`}`
+            );
+        }
+    }
+
     /** Starts the programs of a release. @throws DeploymentFailed START_FAILED */
-    async start({ project, deployment, plan, env }: Candidate): Promise<void> {
+    async start(candidate: Candidate): Promise<void> {
+        const { project, deployment, plan, env, log } = candidate;
+        if (isContained(plan.runtime)) {
+            await this.#parts.stacks.start(candidate, log);
+            return;
+        }
         await this.#parts.processes.start(project, deployment, plan, env).catch((error: unknown) => {
             if (isFailure(error) && error.code === 50302) {
                 throw error;
@@ -107,7 +136,7 @@ export class Releases {
             const problem = await this.#ask(candidate, port);
             good = problem === null ? good + 1 : 0;
             last = problem ?? last;
-            await this.#refuseEnded(deployment);
+            await this.#refuseEnded(candidate);
             if (performance.now() > end) {
                 throw new DeploymentFailed('UNHEALTHY', `It is not healthy after ${startSeconds} s: ${last}`);
             }
@@ -115,7 +144,7 @@ export class Releases {
                 await wait(checkMs, undefined, { signal });
             }
         }
-        await this.#refuseForeign(deployment, port);
+        await this.#refuseForeign(candidate, port);
         log.say(`It gave ${successes} good answers`, 'check');
     }
 
@@ -144,7 +173,11 @@ export class Releases {
     }
 
     /** @throws DeploymentFailed START_FAILED when a program of the release ended */
-    async #refuseEnded(deployment: DeploymentRow): Promise<void> {
+    async #refuseEnded({ deployment, plan }: Candidate): Promise<void> {
+        if (isContained(plan.runtime)) {
+            await this.#refuseStack(deployment, plan);
+            return;
+        }
         const ended = (await this.#parts.processes.of(deployment)).find(
             ({ exits, state }) => exits > 0 || state === 'failed'
         );
@@ -158,7 +191,11 @@ export class Releases {
     }
 
     /** @throws DeploymentFailed START_FAILED when what listens on the port is not of this release */
-    async #refuseForeign(deployment: DeploymentRow, port: number): Promise<void> {
+    async #refuseForeign({ deployment, plan }: Candidate, port: number): Promise<void> {
+        if (isContained(plan.runtime)) {
+            await this.#refuseStack(deployment, plan);
+            return;
+        }
         const service = await this.#parts.processes.web(deployment);
         const inodes = (await listeners()).get(port) ?? [];
         const owned =
@@ -174,6 +211,14 @@ export class Releases {
         }
     }
 
+    /** @throws DeploymentFailed START_FAILED when a container ended, or the engine gave the port to none of them */
+    async #refuseStack(deployment: DeploymentRow, plan: ReleasePlan): Promise<void> {
+        const problem = await this.#parts.stacks.problem(deployment, plan);
+        if (problem !== null) {
+            throw new DeploymentFailed('START_FAILED', problem);
+        }
+    }
+
     /** Lets the host of the project lead to the release. @throws DeploymentFailed SWITCH_FAILED; nothing was changed then */
     async switch({
         project,
@@ -183,7 +228,7 @@ export class Releases {
         const { folders, hosts } = this.#parts;
         const link = `projects/${project.id}/current`;
         try {
-            if (plan.runtime === 'process') {
+            if (plan.runtime !== 'static') {
                 const shares = [{ port: deployment.port as number, weight: 1 }];
                 return await hosts.lead(project, { runtime: 'process', shares });
             }
@@ -219,14 +264,42 @@ export class Releases {
         }
     }
 
-    /** Ends the programs of a deployment. */
-    async end(deployment: Pick<DeploymentRow, 'projectId' | 'number'>): Promise<void> {
-        await this.#parts.processes.remove(deployment);
+    /** Ends the programs of a deployment; `next`: the release that takes the place of its own, which may go on in the same stack. */
+    async end(deployment: Ended, next: ReleasePlan | null = null): Promise<void> {
+        const { processes, stacks } = this.#parts;
+        await processes.remove(deployment);
+        const plan = planOfRow(deployment);
+        if (isContained(plan?.runtime) && !(plan?.runtime === 'compose' && next?.runtime === 'compose')) {
+            await stacks.remove(deployment, false);
+        }
+    }
+
+    /** Ends the programs of a deployment whose project goes; `keepFiles`: what its volumes hold stays. */
+    async forget(deployment: Ended, keepFiles: boolean): Promise<void> {
+        const { processes, stacks } = this.#parts;
+        await processes.remove(deployment);
+        await stacks.remove(deployment, !keepFiles);
+    }
+
+    /** Removes images that no release which is kept has. */
+    async removeImages(ids: readonly string[]): Promise<void> {
+        await this.#parts.images.remove(ids);
+    }
+
+    /** Takes back what a deployment began that never served; `live`: the one that serves, whose compose file is applied again. */
+    async undo(deployment: DeploymentRow, live: Omit<Candidate, 'log' | 'signal'> | null): Promise<void> {
+        const { ctx, stacks } = this.#parts;
+        if (planOfRow(deployment)?.runtime === 'compose' && live?.plan.runtime === 'compose') {
+            await stacks.start({ ...live, signal: ctx.signal }, null);
+        } else {
+            await this.end(deployment);
+        }
     }
 
     /** Removes the files of a release that is kept no longer. */
-    async discard(projectId: number, release: number): Promise<void> {
-        const { folders } = this.#parts;
+    async discard(projectId: number, release: number, images: readonly string[]): Promise<void> {
+        const { folders, images: built } = this.#parts;
+        await built.remove(images);
         await folders.remove(`projects/${projectId}/releases/${release}`);
         await folders.remove(`projects/${projectId}/artifacts/${release}.tar`);
     }

@@ -1,6 +1,7 @@
 /** Routes of deployments: begin, cancel, roll back, and what became of them. */
-import { errors, joi, pages, reply } from '@portico/sdk';
+import { errors, isFailure, joi, pages, reply } from '@portico/sdk';
 
+import { checkTools } from '../build/tools.ts';
 import { activeStates } from '../deployments/store.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { fail } from '../errors.ts';
@@ -104,6 +105,7 @@ function registerBegin(ctx: Ctx, { store, queue }: Services): void {
             if (!project.config.enabled) {
                 throw errors.inUse('The project is not enabled');
             }
+            await checkTools(ctx, project.config).catch(refuseTool);
             const added = await queue.add({
                 projectId: project.id,
                 trigger: 'manual',
@@ -242,4 +244,11 @@ function registerEnds(ctx: Ctx, { store, queue, retention }: Services): void {
             return null;
         }
     });
+}
+
+/** A tool that is missing is told at once; every other reason is that of the deployment. @throws TOOL_MISSING 50302 */
+function refuseTool(error: unknown): void {
+    if (isFailure(error) && error.code === 50302) {
+        throw error;
+    }
 }

@@ -4,7 +4,7 @@ import * as Lab from '@hapi/lab';
 import { deliveryId, pushOf } from '../../../../extensions/deploy/src/triggers/delivery.ts';
 import { pullRequestOf } from '../../../../extensions/deploy/src/triggers/pull-request.ts';
 import { isSigned } from '../../../../extensions/deploy/src/triggers/signature.ts';
-import { pullOf, type Sender, signed, pushOf as writePush } from '../deliveries.ts';
+import { pullOf, pushOf as writePush, type Sender, signed } from '../deliveries.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
