@@ -35,7 +35,7 @@ export const SYSTEM_PACKAGES = [
         for: 'test',
         variable: 'PORTICO_PROMTOOL',
         unit: 'prometheus.service',
-        what: 'what reads the exposition of the monitoring as Prometheus does'
+        what: 'what reads the exposition of the monitoring as Prometheus does, and takes what it sends'
     },
     {
         command: 'php-fpm8.2',

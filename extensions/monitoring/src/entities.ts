@@ -5,6 +5,7 @@ import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 import { ActionEntity, actionMigration } from './actions/entities.ts';
 import type { RuleAction } from './actions/rule-action.ts';
 import { CheckEntity, checkMigration } from './checks/entities.ts';
+import { ExportEntity, exportMigration } from './exports/entities.ts';
 import { SilenceEntity, silenceMigration } from './silences/entities.ts';
 import { trafficTables } from './traffic/rows.ts';
 
@@ -92,7 +93,15 @@ export const StateEntity = defineEntity({
 });
 
 /** All entities. The tables of the history and of the traffic are written without the ORM. */
-export const entities = [RuleEntity, AlertEntity, StateEntity, CheckEntity, SilenceEntity, ActionEntity];
+export const entities = [
+    RuleEntity,
+    AlertEntity,
+    StateEntity,
+    CheckEntity,
+    SilenceEntity,
+    ActionEntity,
+    ExportEntity
+];
 
 const defaultRules: readonly (readonly [
     name: string,
@@ -148,5 +157,6 @@ export const migrations: readonly Migration[] = [
     { name: '0004-traffic', up: [...trafficTables] },
     checkMigration,
     silenceMigration,
-    actionMigration
+    actionMigration,
+    exportMigration
 ];

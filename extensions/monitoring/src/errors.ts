@@ -17,5 +17,6 @@ export const monitoringErrors = defineErrors({
     TOO_MANY_RULES: { code: 40950, message: '{limit} rules exist, and no more are allowed' },
     TOO_MANY_CHECKS: { code: 40951, message: '{limit} checks exist, and no more are allowed' },
     TOO_MANY_SILENCES: { code: 40952, message: '{limit} silences exist, and no more are allowed' },
+    TOO_MANY_EXPORTS: { code: 40953, message: '{limit} exports exist, and no more are allowed' },
     NO_SAMPLE: { code: 50350, message: 'Nothing has been measured yet' }
 });

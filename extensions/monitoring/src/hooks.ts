@@ -1,6 +1,7 @@
 /** The hooks of the core that the plugin taps. */
 import { exportedRules } from './alerts/schema.ts';
 import { exportedChecks } from './checks/input.ts';
+import { exportedExports } from './exports/input.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 import { exportedSilences } from './silences/schema.ts';
@@ -39,7 +40,11 @@ export function registerHooks(ctx: Ctx, services: Services): void {
     });
 }
 
-function itemsOf({ monitor: { rules, silences }, checks }: Services): Readonly<Record<string, Item>> {
+function itemsOf({
+    monitor: { rules, silences },
+    checks,
+    exports
+}: Services): Readonly<Record<string, Item>> {
     return {
         rules: {
             leftOut: [
@@ -54,6 +59,11 @@ function itemsOf({ monitor: { rules, silences }, checks }: Services): Readonly<R
             leftOut: ['the results of checks'],
             collect: async () => checks.exportAll(),
             restore: (data, mode) => checks.restore(exportedChecks(data), mode)
+        },
+        exports: {
+            leftOut: ['samples that wait to be sent'],
+            collect: async () => exports.exportAll(),
+            restore: (data, mode) => exports.restore(exportedExports(data), mode)
         },
         silences: {
             leftOut: ['silences of single rules, and those that are over'],

@@ -7,6 +7,7 @@ import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
 import { registerAcknowledgementRoutes, registerAlertRoutes } from './routes/alerts.ts';
 import { registerCheckRoutes } from './routes/checks.ts';
+import { registerExportRoutes } from './routes/exports.ts';
 import { registerHardwareRoutes } from './routes/hardware.ts';
 import { registerHistoryRoutes } from './routes/history.ts';
 import { registerLogRoutes } from './routes/logs.ts';
@@ -32,7 +33,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
         migrations,
         setup(ctx) {
             const services = createServices(ctx, machine);
-            const { checks, hardware, monitor, traffic } = services;
+            const { checks, exports, hardware, monitor, traffic } = services;
             registerMetricRoutes(ctx, services);
             registerHistoryRoutes(ctx, services);
             registerHardwareRoutes(ctx, services);
@@ -47,6 +48,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
             registerAcknowledgementRoutes(ctx, services);
             registerSilenceRoutes(ctx, services);
             registerCheckRoutes(ctx, services);
+            registerExportRoutes(ctx, services);
             registerTrafficRoutes(ctx, services);
             registerUnhealthyRoutes(ctx, services);
             registerPrometheusRoutes(ctx, services);
@@ -55,6 +57,8 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
             ctx.onSettings(() => monitor.applySettings());
             ctx.onStart(async () => {
                 await checks.start();
+                await exports.start();
+                monitor.onSample((sample) => exports.offer(sample));
                 await monitor.start();
                 // A drive may be slow to answer, and nothing waits for it.
                 void hardware.refresh();
@@ -75,6 +79,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
                 await hardware.stop();
                 await traffic.stop();
                 await monitor.stop();
+                await exports.stop();
             });
             return {
                 alerts: async ({ rules }) => {

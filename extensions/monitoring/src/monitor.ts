@@ -61,6 +61,7 @@ export class Monitor {
     #writeError: string | null = null;
     #seenWritten = 0;
     #evaluated: number | null = null;
+    #listener: (sample: Sample) => void = () => undefined;
     readonly #mutex = new Mutex();
     #loop: Promise<void> = Promise.resolve();
     #pause = new AbortController();
@@ -91,6 +92,11 @@ export class Monitor {
             rule: (id) => this.#evaluator.rule(id),
             now: () => machine.now()
         });
+    }
+
+    /** Says who gets each sample, right after it is taken. */
+    onSample(listener: (sample: Sample) => void): void {
+        this.#listener = listener;
     }
 
     /** Loads what an earlier generation left. Resolves when the first sample is taken. */
@@ -246,6 +252,7 @@ export class Monitor {
             this.#seenWritten = seen ? monotonic : this.#seenWritten;
         });
         this.feed.publish('sample', taken.sample);
+        this.#listener(taken.sample);
         [...fired, ...ended].forEach((row) => this.feed.publish('alert', toAlertView(row)));
         await this.#notifier.run();
         this.actions.begin((id) => this.#evaluator.rule(id));

@@ -1,6 +1,7 @@
 /** The services of one generation of the plugin. */
 import { Checks } from './checks/checks.ts';
 import { realTiming } from './checks/timing.ts';
+import { Exports } from './exports/exports.ts';
 import { Hardware } from './hardware/hardware.ts';
 import { Monitor } from './monitor.ts';
 import type { Machine } from './sampling/sources/machine.ts';
@@ -12,6 +13,7 @@ import { Traffic } from './traffic/traffic.ts';
 export interface Services {
     readonly machine: Machine;
     readonly checks: Checks;
+    readonly exports: Exports;
     readonly hardware: Hardware;
     readonly monitor: Monitor;
     readonly processes: ProcessList;
@@ -25,6 +27,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     return {
         machine,
         checks,
+        exports: new Exports(ctx, machine),
         hardware,
         monitor: new Monitor(ctx, machine, () => ({
             checks: [...checks.values()],

@@ -66,11 +66,13 @@ describe('monitoring in exports and imports', () => {
                 ]
             ],
             ['checks', ['the results of checks']],
+            ['exports', ['samples that wait to be sent']],
             ['silences', ['silences of single rules, and those that are over']]
         ]);
         expect(await restore(items, 'replace')).to.equal([
             { item: 'rules', ok: true },
             { item: 'checks', ok: true },
+            { item: 'exports', ok: true },
             { item: 'silences', ok: true }
         ]);
         expect(await rulesOf(there)).to.equal(await rulesOf(here));
@@ -125,6 +127,7 @@ describe('monitoring in exports and imports', () => {
                 message: 'Not restored: Bad: metric must be one that GET metrics/catalogue lists'
             },
             { item: 'checks', ok: true },
+            { item: 'exports', ok: true },
             { item: 'silences', ok: true }
         ]);
         expect((await rulesOf(there)).map(({ name }: { name: string }) => name)).to.include('Good');

@@ -29,6 +29,7 @@ export const people: Readonly<Record<'root' | 'op' | 'viewer', Who>> = {
             'commands',
             'write',
             'logs',
+            'export',
             'control',
             'plugins:read',
             'engine:read',

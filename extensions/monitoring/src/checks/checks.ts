@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { errors, isFailure } from '@portico/sdk';
 
 import { monitoringErrors } from '../errors.ts';
+import { maskHeaders } from '../headers.ts';
 import { describeProblem, writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
 import { CheckEntity, type CheckRow } from './entities.ts';
@@ -341,10 +342,7 @@ export class Checks {
 
 /** The headers of a check as answers show them; none: no field. */
 export function maskedHeaders({ headers }: CheckFields): { headers?: Record<string, { set: true }> } {
-    const names = Object.keys(headers);
-    return names.length === 0
-        ? {}
-        : { headers: Object.fromEntries(names.map((name) => [name, { set: true as const }])) };
+    return Object.keys(headers).length === 0 ? {} : { headers: maskHeaders(headers) };
 }
 
 function specOf({ kind, target, timeoutSeconds, expect, headers }: CheckFields): CheckSpec {

@@ -1,6 +1,7 @@
 /** What a body of a check must be beyond its shape: what fits to its kind. */
 import { errors, joi } from '@portico/sdk';
 
+import { readHeaders } from '../headers.ts';
 import { type CheckKind, type Expect, type NewCheck, newCheck } from './schema.ts';
 import { isHost, splitTarget } from './spec.ts';
 
@@ -27,10 +28,6 @@ const expected: Readonly<Record<CheckKind, readonly string[]>> = {
     tls: ['certificateDays'],
     ping: []
 };
-/** Headers that say how the request goes over the wire. */
-const ownHeaders = /^(connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-
 /**
  * The fields of a new check. @param before - those of the stored check, whose headers a body can keep
  *
@@ -38,28 +35,14 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
  */
 export function fieldsOf(input: NewCheck, before: CheckFields | null): CheckFields {
     const { headers: given = {}, ...expect } = input.expect;
-    const problems: Problem[] = [...targetProblems(input.kind, input.target)];
+    const { headers, problems: wrong } = readHeaders(given, before?.headers ?? {}, 'expect.headers');
+    const problems: Problem[] = [...targetProblems(input.kind, input.target), ...wrong];
     for (const key of Object.keys(input.expect)) {
         if (!expected[input.kind].includes(key)) {
             problems.push({
                 path: `expect.${key}`,
                 message: `A check of the kind ${input.kind} expects no ${key}`
             });
-        }
-    }
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(given)) {
-        const known = typeof value === 'string' ? value : before?.headers[name];
-        if (known === undefined || !headerName.test(name) || ownHeaders.test(name)) {
-            problems.push({
-                path: `expect.headers.${name}`,
-                message:
-                    known === undefined
-                        ? `There is no stored value of the header ${name}`
-                        : `The header ${name} cannot be set`
-            });
-        } else {
-            headers[name] = known;
         }
     }
     if (expect.server !== undefined && !isEndpoint(expect.server, 53)) {
