@@ -65,9 +65,10 @@ export function exposureOf(plan: {
         images: sorted(plan.images.map(({ image }) => repositoryOf(image))),
         ports: sorted(plan.ports.map(portText)),
         mounts: sorted(
-            plan.mounts.map(
-                ({ service, type, source, target, readOnly }) =>
-                    `${service}: ${type} ${source ?? ''} at ${target}${readOnly ? ', read only' : ''}`
+            plan.mounts.map(({ service, type, source, target, readOnly }) =>
+                [`${service}: ${type}`, source ?? '', `at ${target}${readOnly ? ', read only' : ''}`]
+                    .filter((word) => word !== '')
+                    .join(' ')
             )
         ),
         findings: sorted(
