@@ -21,6 +21,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /** Where the registry of {@link DockerEngine} listens, as the engine sees it. */
 export const registryAddress = '127.0.0.1:5000';
+/** Where a registry that answers wrong listens, where a test starts one. */
+export const faultyRegistry = '127.0.0.1:5001';
 /** The image that every engine of a test has. */
 export const image = 'portico-test/busybox:1';
 
@@ -352,7 +354,13 @@ function writePodman(root: string): readonly string[] {
     );
     writeFileSync(
         join(root, 'registries.conf'),
-        `unqualified-search-registries = ["docker.io"]\n[[registry]]\nlocation = "${registryAddress}"\ninsecure = true\n`
+        ['unqualified-search-registries = ["docker.io"]']
+            .concat(
+                [registryAddress, faultyRegistry].map(
+                    (at) => `[[registry]]\nlocation = "${at}"\ninsecure = true`
+                )
+            )
+            .join('\n')
     );
     const folders = ['root', 'runroot', 'tmpdir'].flatMap((name) => [`--${name}`, join(root, name)]);
     return ['podman', ...folders, 'system', 'service', '--time=0', `unix://${join(root, 'engine.sock')}`];

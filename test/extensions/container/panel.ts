@@ -145,9 +145,30 @@ export class PanelBesideEngine implements AsyncDisposable {
         });
     }
 
+    /** Sends a file below `/api/plugins` from a process of its own, and gives that: a killed panel leaves it with a cut connection. */
+    send(method: string, path: string, file: string): ChildProcess {
+        return this.spawn(
+            process.execPath,
+            [
+                '-e',
+                `fetch(process.argv[1], { method: '${method}', headers: { authorization: process.env.AUTHORIZATION, 'content-type': 'application/x-tar' },
+                    body: require('node:fs').readFileSync(process.argv[2]) }).then((answer) => process.exit(answer.status === 202 ? 0 : 1), () => process.exit(2))`,
+                `http://${host}:${panelPort}/api/plugins${path}`,
+                file
+            ],
+            { AUTHORIZATION: `Bearer ${this.#token}` }
+        );
+    }
+
     /** What a visitor of a site is answered. */
     visit(domain: string, path = '/'): Promise<HttpResult> {
         return this.#namespace.http({ host, port: sitePort, method: 'GET', path, headers: { host: domain } });
+    }
+
+    /** The status that a server in the namespace answers; 0 where there is none. */
+    async reach(address: string): Promise<number> {
+        const [name, port] = address.split(':');
+        return (await this.#namespace.http({ host: name, port, method: 'GET', path: '/v2/' })).status;
     }
 
     /** The data of an answer below `/api/plugins` without a failure. */
