@@ -178,6 +178,29 @@ describe('Updates of apps on a real engine', { timeout: limitMs }, () => {
         expect((await waiting('auto')).why).to.equal('values.NEW: A value is required');
     });
 
+    real('keep the newest ten revisions, and older ones as long as they have a backup', async () => {
+        await publish(app('1.4.0'));
+        await install('many');
+        await rig.make('/installed/many', { limits: { web: { cpus: 1 } } }, 'PUT');
+        const { id } = await rig.make('/installed/many/backups');
+        for (let count = 3; count <= 13; count += 1) {
+            await rig.make('/installed/many', { limits: { web: { cpus: 1 + count / 100 } } }, 'PUT');
+        }
+        const revisions = async (): Promise<number[]> =>
+            (await rig.get('/installed/many/history')).data.map(({ revision }: Part) => revision);
+        expect(await revisions()).to.equal([13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 2]);
+        expect((await rig.post('/installed/many/rollback', { revision: 1, data: false })).code).to.equal(
+            40400
+        );
+        await rig.make('/installed/many/rollback', { revision: 2 });
+        expect((await get('many')).limits.web.cpus).to.equal(1);
+        await rig.ask('DELETE', `/installed/many/backups/${id}`);
+        await rig.make('/installed/many', { limits: { web: { cpus: 2 } } }, 'PUT');
+        expect(await revisions()).to.equal([15, 14, 13, 12, 11, 10, 9, 8, 7, 6]);
+        await rig.make('/installed/many?keepData=false', undefined, 'DELETE');
+        await publish(app('1.4.9'));
+    });
+
     real('come from the app’s own source and key alone, whatever another one offers', async () => {
         await using other = await Publisher.start();
         rig.serve('other.example', other);

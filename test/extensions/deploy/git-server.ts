@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 
 /** Files of a commit: their texts, or `{ link }` for a symbolic link. */
-export type Tree = Readonly<Record<string, string | { readonly link: string }>>;
+export type Tree = Readonly<Record<string, string | Buffer | { readonly link: string }>>;
 
 const environment = {
     PATH: '/usr/bin:/bin',
@@ -82,7 +82,7 @@ export class GitServer {
             const file = join(work, path);
             mkdirSync(dirname(file), { recursive: true });
             rmSync(file, { force: true });
-            if (typeof content === 'string') {
+            if (typeof content === 'string' || Buffer.isBuffer(content)) {
                 writeFileSync(file, content);
             } else {
                 symlinkSync(content.link, file);

@@ -50,6 +50,9 @@ export interface Operation {
     readonly to: string | null;
 }
 
+/** Revisions of an app that are kept; older ones that a backup belongs to stay as long as that. */
+const revisionsKept = 10;
+
 /** Keeps what is installed. */
 export class InstalledStore {
     readonly #ctx: Ctx;
@@ -129,7 +132,7 @@ export class InstalledStore {
             exposure: JSON.stringify(given.exposure)
         };
         const { domain, ssl, sslMode } = given.layout;
-        return this.#ctx.db.write(async (em) => {
+        const revision = await this.#ctx.db.write(async (em) => {
             const [newest] = await em.find(
                 RevisionEntity,
                 { name },
@@ -137,6 +140,11 @@ export class InstalledStore {
             );
             const revision = (newest?.revision ?? 0) + 1;
             await em.insert(RevisionEntity, { ...row, revision });
+            await em.execute(
+                `delete from revisions where name = ? and revision <= ?
+                and revision not in (select revision from backups where name = ?)`,
+                [name, revision - revisionsKept, name]
+            );
             await em.nativeUpdate(
                 InstalledEntity,
                 { name },
@@ -147,6 +155,8 @@ export class InstalledStore {
             );
             return revision;
         });
+        await this.#files.prune();
+        return revision;
     }
 
     /** Newest first. */

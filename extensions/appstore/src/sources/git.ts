@@ -20,6 +20,8 @@ export interface Repository extends AsyncDisposable {
     readonly paths: readonly string[];
     /** The bytes of some files; what is not there or has more than 4 MiB is left out. */
     read(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
+    /** The bytes of a file that is no text; null when it is not there, or has more than `mostBytes`. */
+    readBytes(path: string, mostBytes: number): Promise<Buffer | null>;
 }
 
 /** How git runs: with nothing of the machine's or of a user's configuration. */
@@ -52,19 +54,9 @@ class Git {
 
     async run(args: readonly string[], stdin = '', maxOutputBytes = mostListBytes): Promise<string> {
         const result = await this.#ctx.exec('git', [...this.#config, ...args], {
-            env: {
-                GIT_DIR: this.#folder,
-                GIT_CONFIG_NOSYSTEM: '1',
-                GIT_CONFIG_GLOBAL: '/dev/null',
-                GIT_TERMINAL_PROMPT: '0',
-                GIT_ALLOW_PROTOCOL: this.#protocol,
-                GIT_ASKPASS: '/bin/false'
-            },
+            ...this.#options(),
             stdin,
-            maxOutputBytes,
-            timeoutSeconds,
-            limits: { fileBytes: mostPackBytes },
-            signal: this.#signal
+            maxOutputBytes
         });
         if (result.timedOut || result.truncated) {
             throw fail.SOURCE_UNREACHABLE({
@@ -77,6 +69,37 @@ class Git {
         }
         return result.stdout;
     }
+
+    /** As {@link Git.run}, with what it says as bytes; null when git failed. */
+    async bytes(args: readonly string[]): Promise<Buffer | null> {
+        await using child = await this.#ctx.spawn('git', [...this.#config, ...args], this.#options());
+        const [stdout] = await Promise.all([collect(child.stdout), collect(child.stderr)]);
+        return (await child.exited).code === 0 ? stdout : null;
+    }
+
+    #options() {
+        return {
+            env: {
+                GIT_DIR: this.#folder,
+                GIT_CONFIG_NOSYSTEM: '1',
+                GIT_CONFIG_GLOBAL: '/dev/null',
+                GIT_TERMINAL_PROMPT: '0',
+                GIT_ALLOW_PROTOCOL: this.#protocol,
+                GIT_ASKPASS: '/bin/false'
+            },
+            timeoutSeconds,
+            limits: { fileBytes: mostPackBytes },
+            signal: this.#signal
+        };
+    }
+}
+
+async function collect(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of source) {
+        chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
 }
 
 /**
@@ -128,6 +151,12 @@ export async function openRepository(
             commit: fetched,
             paths: [...blobs.keys()],
             read: (paths) => readBlobs(git, blobs, paths),
+            readBytes: async (path, mostBytes) => {
+                const blob = blobs.get(path);
+                return blob === undefined || blob.size > mostBytes
+                    ? null
+                    : git.bytes(['cat-file', 'blob', blob.id]);
+            },
             [Symbol.asyncDispose]: remove
         };
     } catch (error) {

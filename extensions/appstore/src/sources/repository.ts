@@ -1,6 +1,7 @@
 /** Reads repositories of Runtipi and CasaOS: each app by itself, so that one that cannot be taken over keeps no other back. */
 import { isFailure } from '@portico/sdk';
 
+import { mostIconBytes, sniffIcon } from '../catalogue/icons.ts';
 import type { FileRow, SourceRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { convertCasaos } from './casaos.ts';
@@ -18,6 +19,14 @@ const wantedFiles = {
     casaos: /^Apps\/([^/]+)\/(docker-compose\.ya?ml)$/
 } as const;
 
+/** Icons by the folder of their app. SVG is none. */
+const iconFiles = {
+    runtipi: /^apps\/([^/]+)\/metadata\/(logo\.(?:jpe?g|png|webp))$/,
+    casaos: /^Apps\/([^/]+)\/(icon\.(?:png|jpe?g|webp))$/
+} as const;
+/** Of all icons of a repository; those that come after have none. */
+const mostIconsBytes = 64 * 1_048_576;
+
 /** What a repository offers at its newest commit; null when that is the one that was taken. @throws SOURCE_UNREACHABLE 50250, TOOL_MISSING 50302 */
 export async function readRepository(
     ctx: Ctx,
@@ -30,16 +39,21 @@ export async function readRepository(
     }
     const kind = source.kind as keyof typeof wantedFiles;
     const folders = foldersOf(repository, wantedFiles[kind]);
+    const icons = foldersOf(repository, iconFiles[kind]);
     const files: FileRow[] = [];
     const apps: ReadApp[] = [];
+    let iconsBytes = 0;
     for (const [folder, paths] of folders) {
         signal.throwIfAborted();
         const read = await repository.read([...paths.values()]);
         const own: AppFiles = new Map([...paths].map(([name, path]) => [name, read.get(path) ?? '']));
         const { app, file } = readOne(kind, folder, own);
         if (!apps.some(({ id }) => id === app.id)) {
-            apps.push(app);
-            files.push(...file);
+            const [path] = icons.get(folder)?.values() ?? [];
+            const icon = await readIcon(repository, iconsBytes < mostIconsBytes ? path : undefined);
+            iconsBytes += icon?.body.length ?? 0;
+            apps.push({ ...app, icon: icon?.sha256 ?? null });
+            files.push(...file, ...(icon === null ? [] : [icon]));
         }
         report(apps.length / folders.size);
     }
@@ -97,6 +111,15 @@ function readOne(
         };
         return { app, file: [] };
     }
+}
+
+/** What is too large, or no image, is left out: an app is none the worse for it. */
+async function readIcon(repository: Repository, path: string | undefined): Promise<FileRow | null> {
+    const bytes = path === undefined ? null : await repository.readBytes(path, mostIconBytes);
+    const type = bytes === null ? null : sniffIcon(bytes);
+    return bytes === null || type === null
+        ? null
+        : { sha256: sha256Of(bytes), type, body: bytes.toString('base64') };
 }
 
 function convert(kind: keyof typeof wantedFiles, folder: string, files: AppFiles): Converted {

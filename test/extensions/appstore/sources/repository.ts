@@ -6,7 +6,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { GitServer } from '../../deploy/git-server.ts';
-import type { Part } from '../publisher.ts';
+import { type Part, png } from '../publisher.ts';
 import { AppstoreRig } from '../rig.ts';
 
 export const lab = Lab.script();
@@ -87,6 +87,9 @@ describe('Repositories of other panels', { timeout: 60_000 }, () => {
         server.create('tipi', {
             'apps/notes/config.json': config(),
             'apps/notes/docker-compose.json': dynamic(),
+            'apps/notes/metadata/logo.jpg': png,
+            // What is called an image is not asked, and SVG is none.
+            'apps/host/metadata/logo.png': '<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>',
             'apps/notes/metadata/description.md': '# Notes\n\nThey are *kept*.',
             'apps/host/config.json': config({ id: 'host', name: 'Host' }),
             'apps/host/docker-compose.json': dynamic({
@@ -98,6 +101,8 @@ describe('Repositories of other panels', { timeout: 60_000 }, () => {
             'README.md': 'x'
         });
         server.create('casa', {
+            'Apps/Photos/icon.png': png,
+            'Apps/Plain/icon.png': Buffer.concat([png, Buffer.alloc(300_000)]),
             'Apps/Photos/docker-compose.yml': casaos,
             'Apps/Plain/docker-compose.yml': 'services: {}'
         });
@@ -142,6 +147,10 @@ describe('Repositories of other panels', { timeout: 60_000 }, () => {
             ['NOTES_KEY', 'random', false],
             ['NOTES_TITLE', 'text', true]
         ]);
+        const icon = await rig.host.as('viewer').fetch('GET', '/apps/tipi/notes/icon');
+        expect(icon.headers.get('content-type')).to.equal('image/png');
+        expect(Buffer.from(await icon.arrayBuffer()).equals(png)).to.equal(true);
+        expect((await rig.get('/apps/tipi/host/icon')).code).to.equal(40400);
         // The second time only the head of the branch is asked.
         server.asked.length = 0;
         expect(await rig.sync('tipi')).to.equal({ added: 0, changed: 0, removed: 0 });
@@ -162,6 +171,8 @@ describe('Repositories of other panels', { timeout: 60_000 }, () => {
             ['plain', 'Plain', false]
         ]);
         expect((await rig.get('/apps?source=casa&category=media')).data.length).to.equal(1);
+        expect((await rig.get('/apps/casa/photos/icon')).status).to.equal(200);
+        expect((await rig.get('/apps/casa/plain/icon')).code).to.equal(40400);
     });
 
     it('are not installed without a word, neither of the source nor of the install', async () => {
