@@ -114,6 +114,7 @@ export interface Hooks {
         readonly problem: PlainObject;
         readonly nextAttemptAt: string | null;
     }>;
+    /** Settings of the panel were changed; `keys` names them. */
     'settings.changed': Notify<{ readonly keys: readonly string[] }>;
     /** Something that a person should know of: what the channels send. For taking it to places that no channel of the core reaches. */
     'notification.raised': Notify<{
@@ -171,7 +172,9 @@ export interface Hooks {
         Readonly<Record<string, never>>,
         { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }
     >;
+    /** The panel answers requests and its engine was looked at; plugins may still be starting. */
     'panel.started': Notify<Readonly<Record<string, never>>>;
+    /** The panel is about to stop; `onStop` of each plugin follows. */
     'panel.stopping': Notify<Readonly<Record<string, never>>>;
 }
 

@@ -87,8 +87,9 @@ export interface FileEntry {
  * Where the root is a single file, `''` is that file: it can be opened, and its bits and owner changed.
  */
 export interface Files {
-    /** `wx` makes a new file and fails when there is one; `mode` is for new files, default 0o640. */
+    /** Opens a file. `wx` makes a new file and fails when there is one; `mode` is for new files, default 0o640. */
     open(path: string, flags?: 'r' | 'r+' | 'w' | 'wx' | 'a', mode?: number): Promise<FileHandle>;
+    /** What is in a folder, without the folders below it. */
     list(path: string): Promise<readonly FileEntry[]>;
     /** The entry itself; of a link the link, not its target. */
     stat(path: string): Promise<FileEntry>;
@@ -112,12 +113,13 @@ export interface Files {
         path: string,
         options?: { readonly mode?: number; readonly parents?: boolean }
     ): Promise<void>;
-    /** Replaces an existing file at `to` only with `replace`. */
+    /** Moves or renames an entry. It replaces an existing file at `to` only with `replace`. */
     move(from: string, to: string, options?: { readonly replace?: boolean }): Promise<void>;
     /** Removes a folder with its content only with `recursive`. */
     remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
     /** Changes permission bits. */
     chmod(path: string, mode: number): Promise<void>;
+    /** Changes owner and group. */
     chown(path: string, uid: number, gid: number): Promise<void>;
 }
 

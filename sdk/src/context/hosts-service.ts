@@ -67,19 +67,22 @@ export interface EngineAccount {
 
 /** `ctx.hosts`. Needs the capability `hosts`: `own` covers the plugin's own hosts, `read` and `write` all hosts. Paths and sockets in a host need the plugin's `files` or `sockets`, too. */
 export interface HostsService {
+    /** The hosts that the plugin may see. */
     list(filter?: { readonly owner?: string; readonly domain?: string }): Promise<readonly Host[]>;
-    /** @param as - acts for this actor, who must be allowed to */
+    /** Makes a host. With `as` it acts for that actor, who must be allowed to. Resolves when the engine serves it, or says why not in `state`. */
     create(
         host: { readonly domain: string; readonly [field: string]: unknown },
         as?: Actor
     ): Promise<AppliedHost>;
-    /** @throws VERSION_STALE 41200 when `version` is not the newest */
+    /** Changes the fields that are named. @throws VERSION_STALE 41200 when `version` is not the newest */
     update(
         id: number,
         change: Readonly<Record<string, unknown>>,
         options?: { readonly version?: number; readonly as?: Actor }
     ): Promise<AppliedHost>;
+    /** Removes a host. @throws VERSION_STALE 41200 when `version` is not the newest */
     remove(id: number, options?: { readonly version?: number; readonly as?: Actor }): Promise<void>;
+    /** The upstreams of a host as the engine sees them now. */
     upstreams(id: number): Promise<readonly UpstreamState[]>;
     /**
      * Asks an address for its health, as the engine would connect to it: `127.0.0.1:3000`, `https://…` or `unix//run/app.sock`. It is a
@@ -104,12 +107,14 @@ export interface Certificate {
 
 /** `ctx.certificates`. Needs the capability `certificates`. */
 export interface CertificatesService {
+    /** The certificates that the plugin may see, without their keys. */
     list(filter?: { readonly owner?: string; readonly domain?: string }): Promise<readonly Certificate[]>;
-    /** PEM texts. */
+    /** Adds a certificate and its key, both as PEM texts. */
     upload(certificate: {
         readonly name: string;
         readonly certificate: string;
         readonly key: string;
     }): Promise<Certificate>;
+    /** Removes a certificate. */
     remove(id: number): Promise<void>;
 }

@@ -98,16 +98,20 @@ export interface Exit {
 
 /** A running program with all of its descendants: signals and the end of the generation reach the whole group. */
 export interface Child extends AsyncDisposable {
+    /** The process id of the program itself, which leads its group. */
     readonly pid: number;
+    /** What the program reads; close it when there is no more. */
     readonly stdin: WritableStream<Uint8Array>;
     /** Must be read: a full pipe stops the program. */
     readonly stdout: Bytes;
+    /** Must be read, as `stdout`. */
     readonly stderr: Bytes;
+    /** Resolves when the program has ended, with how it ended. */
     readonly exited: Promise<Exit>;
     /** Signals the group; default SIGTERM. Resolves when the signal was sent. */
     kill(signal?: NodeJS.Signals): Promise<void>;
     /** What it used until now, or until it ended; null without `limits.group`, and where the machine does not measure it. */
     usage(): Promise<Usage | null>;
-    /** Of a terminal only. */
+    /** Tells the program the new size of its window; of a terminal only. */
     resize(columns: number, rows: number): Promise<void>;
 }

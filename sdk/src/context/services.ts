@@ -78,11 +78,11 @@ export interface ServicesService {
     put(name: string, options: ServiceOptions): Promise<ServiceInfo>;
     /** All services of this plugin, by name. */
     list(): Promise<readonly ServiceInfo[]>;
-    /** @throws NOT_FOUND 40400 */
+    /** Starts a service that does not run; one that runs is left alone. @throws NOT_FOUND 40400 */
     start(name: string): Promise<ServiceInfo>;
     /** Ends it, until `start`. @throws NOT_FOUND 40400 */
     stop(name: string): Promise<ServiceInfo>;
-    /** @throws NOT_FOUND 40400 */
+    /** Ends a service and starts it again. @throws NOT_FOUND 40400 */
     restart(name: string): Promise<ServiceInfo>;
     /** Sends the `reloadSignal` to the program itself. @throws NOT_FOUND 40400; SERVICE_NOT_RELOADABLE 40905 when it does not run, or has no such signal */
     reload(name: string): Promise<ServiceInfo>;

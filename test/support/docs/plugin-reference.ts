@@ -28,6 +28,7 @@ export function pluginPages(): readonly ApiPage[] {
         manifest: manifestTable(),
         capabilities: capabilityTable(),
         context: memberTable('context/context.ts', 'Context'),
+        handles: handleTable(),
         hooks: hookTable(),
         failures: failureTable()
     };
@@ -103,6 +104,26 @@ function memberTable(file: string, name: string): string {
     return table(
         ['Member', 'What it is'],
         membersOf(file, name).map(({ label, says }) => [`\`${label}\``, says])
+    );
+}
+
+/** The members of what the context gives, each with its handle before it. */
+function handleTable(): string {
+    const handles = {
+        api: ['catalogue.ts', 'ApiService'],
+        mandates: ['mandates.ts', 'MandatesService'],
+        hosts: ['hosts-service.ts', 'HostsService'],
+        certificates: ['hosts-service.ts', 'CertificatesService'],
+        panel: ['panel-service.ts', 'PanelService'],
+        files: ['context.ts', 'Files'],
+        services: ['services.ts', 'ServicesService'],
+        child: ['process.ts', 'Child']
+    } as const;
+    return table(
+        ['Member', 'What it is'],
+        Object.entries(handles).flatMap(([handle, [file, name]]) =>
+            membersOf(`context/${file}`, name).map(({ label, says }) => [`\`${handle}.${label}\``, says])
+        )
     );
 }
 
