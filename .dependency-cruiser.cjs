@@ -24,7 +24,7 @@ const LAYERS = [
     {
         name: 'sdk-testing',
         files: '^sdk/testing/',
-        may: ['sdk/testing/', SDK_INSIDE, 'core/src/plugin-runtime\\.ts$'],
+        may: ['sdk/testing/', SDK_INSIDE, 'sdk/src/page/page\\.ts$', 'core/src/plugin-runtime\\.ts$'],
         instead:
             "The test kit knows the SDK and core/src/plugin-runtime.ts: what it needs of the panel's plugin runtime is exported there."
     },

@@ -18,6 +18,7 @@ export { createCoreHooks } from './platform/hooks.ts';
 export { createKeyring } from './platform/keys/keyring.ts';
 export type { Logger } from './platform/log/log.ts';
 export { permissionsOf } from './plugins/manager/records/permissions.ts';
+export { type CatalogueEntry, entries as catalogueEntries } from './plugins/runtime/api/catalogue.ts';
 export { allAddressesOf } from './plugins/runtime/api/hosts-service.ts';
 export { createLocalApi } from './plugins/runtime/api/local-api.ts';
 export { pluginCaller } from './plugins/runtime/api/plugin-caller.ts';

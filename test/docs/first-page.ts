@@ -77,12 +77,15 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
     });
 
     it('has tests that check the page against the operations', async () => {
-        expect(await npm('test')).to.match(/pass 2/);
-        const page = join(plugin, 'assets/page.js');
+        expect(block('test/page.test.ts').trim()).to.equal(
+            readFileSync(join(plugin, 'test/page.test.ts'), 'utf8').trim()
+        );
+        expect(await npm('test')).to.match(/pass 3/);
+        const page = join(plugin, 'assets/greet.js');
         const text = readFileSync(page, 'utf8');
         writeFileSync(page, text.replace('tea.hello', 'tea.hallo'));
         await expect(npm('test')).to.reject(/tea\.hallo/);
-        writeFileSync(page, text.replace('name: field.value', 'nom: field.value'));
+        writeFileSync(page, text.replace('path: { name }', 'path: { nom: name }'));
         await expect(npm('test')).to.reject(/nom/);
         writeFileSync(page, text);
     });
@@ -130,6 +133,6 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
         expect(readFileSync(join(plugin, 'page-operations.d.ts'), 'utf8')).to.contain(
             'readonly "tea.hello": { readonly path: { readonly "name": string; }; readonly data: { readonly "text": string; } };'
         );
-        expect(await npm('test')).to.match(/pass 2/);
+        expect(await npm('test')).to.match(/pass 3/);
     });
 });

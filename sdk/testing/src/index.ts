@@ -27,6 +27,7 @@ export { readTestPackage, type TestPackage } from './panel/package.ts';
 export type { AuditRecord, TestPanel } from './panel/panel.ts';
 export type { TestPanelService } from './doubles/panel-service.ts';
 export type { FakeContract, TestPartners } from './doubles/partners.ts';
+export { openTestPage, type TestPage, type TestPageOptions } from './page/page.ts';
 export type { Who } from './doubles/people.ts';
 export type { ProgramAnswer, ProgramCall, TestPrograms } from './doubles/programs.ts';
 export type { TestRuntime } from './panel/runtime.ts';

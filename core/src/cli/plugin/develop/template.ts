@@ -94,10 +94,11 @@ function pageWords(hasPage: boolean): Readonly<Record<string, string>> {
         ? {
               pageFiles: ',\n    "assets"',
               pageCheck: ' && tsc -p tsconfig.page.json',
+              pageOptions: '\n    "allowJs": true,\n    "checkJs": true,',
               contributes: `,\n    ${contributes}`,
               assets: "        ctx.assets({ folder: 'assets' });\n"
           }
-        : { pageFiles: '', pageCheck: '', contributes: '', assets: '' };
+        : { pageFiles: '', pageCheck: '', pageOptions: '', contributes: '', assets: '' };
 }
 
 /** Writes the files of a template, with the words in their places. */

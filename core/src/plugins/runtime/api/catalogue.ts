@@ -23,7 +23,7 @@ export interface CatalogueEntry {
 const known = new WeakMap<Route, CatalogueEntry>();
 
 /** Everything that is mounted now. */
-function entries(ports: CataloguePorts): CatalogueEntry[] {
+export function entries(ports: CataloguePorts): CatalogueEntry[] {
     return ports.gateway
         .servers()
         .flatMap((server) => server.routes.map((route) => entryOf(ports, server, route)));
