@@ -1,6 +1,7 @@
 /** From a git repository to a release that serves. */
 import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
+import { registerBackupHooks } from './backups.ts';
 import type { DeployContract } from './contract.ts';
 import { recoverDeployments } from './deployments/recovery.ts';
 import { entities, migrations } from './entities.ts';
@@ -44,6 +45,7 @@ export function defineDeploy(machine: Machine): PluginDefinition<DeployContract>
             registerPreviewRoutes(ctx, services);
             registerCronRoutes(ctx, services);
             registerExportHooks(ctx, services);
+            registerBackupHooks(ctx, services);
             registerHealthChecks(ctx, services);
             ctx.onStart(async () => {
                 await recoverDeployments({ ctx, ...services });

@@ -46,8 +46,10 @@ export class Previews {
 
     /** Begins to end previews that got no new commit for too long. */
     async start(): Promise<void> {
-        await this.#parts.ctx.schedule('previews', { everySeconds: expirySeconds, missed: 'run-once' }, () =>
-            this.expire(Date.now())
+        await this.#parts.ctx.schedule(
+            'previews',
+            { everySeconds: expirySeconds, missed: 'run-once' },
+            async ({ at }) => this.expire(at.getTime())
         );
     }
 
