@@ -82,6 +82,8 @@ export type {
 export { canonicalize, hashOf } from './canonical-json.ts';
 export { type BufferedEvent, EventBuffer } from './event-buffer.ts';
 export { KeyedMutex, Mutex } from './mutex.ts';
+export { isWebhookProven, newWebhookSecret } from './webhook.ts';
+export type { WebhookHeaders, WebhookOptions } from './webhook.ts';
 export { errors } from './plugin-errors.ts';
 export { createHookHost } from './boundary/hooks/hook-host.ts';
 export type {
@@ -158,6 +160,7 @@ export type {
     Success,
     TicketAccess,
     Ticketed,
+    TokenInfo,
     UploadRoute
 } from './routes/route.ts';
 export { taskSchema } from './routes/task-schema.ts';

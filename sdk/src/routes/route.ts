@@ -15,6 +15,13 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 /** What a call does: nothing, a change, or a change that cannot be undone. */
 export type Effect = 'read' | 'write' | 'destructive';
 
+/** An API token, or the grant of an OAuth client, as its holder knows it. */
+export interface TokenInfo {
+    readonly name: string;
+    /** ISO 8601. */
+    readonly expiresAt: string;
+}
+
 /** The user, token, plugin or anonymous client that sent a request. Plain data with an opaque handle behind it, which only the panel can make. */
 export interface Actor {
     /** `mandate`: the person who gave a plugin a mandate, in that person's absence. */
@@ -24,6 +31,8 @@ export interface Actor {
     readonly role: string | null;
     /** The API token, or the mandate, that was used. */
     readonly tokenId: number | null;
+    /** What the API token is called, and when it ends; absent without one. */
+    readonly token?: TokenInfo;
     /** The permissions that the actor has now: those of the role; with an API token only those that the token has, too. */
     readonly permissions: readonly string[];
     /** Stable over the requests of the same user and token: bind conversations and sessions to it. */

@@ -191,17 +191,21 @@ describe('an answer', { timeout: 60_000 }, () => {
         const id = await rig.conversation();
         rig.model.say({ text: 'word '.repeat(500), paceMs: 20 });
         const seen: unknown[] = [];
+        let last: unknown = null;
         const reading = (async () => {
-            for await (const { event } of rig
+            for await (const { event, data } of rig
                 .as()
                 .events(`/conversations/${id}/messages`, { method: 'POST', body: { text: 'Talk' } })) {
                 seen.push(event);
+                last = data;
             }
         })();
         await until(() => seen.length > 3, 'the answer to begin');
         await rig.host.restart();
         await reading;
         expect(seen).to.not.include('end');
+        expect(seen.at(-1)).to.equal('error');
+        expect(last).to.include({ code: 50300, reason: 'NOT_READY' });
         const [, answer] = await rig.messages(id);
         expect(answer.reason).to.equal('error');
         // What a killed panel leaves is a row whose answer has no end.

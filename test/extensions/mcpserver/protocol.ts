@@ -90,6 +90,17 @@ describe('mcpserver: protocol', { timeout: limitMs }, () => {
         await end(session);
     });
 
+    it('says what a token is called and when it ends, and of a session that there is none', async () => {
+        const { client } = rig.panel;
+        const view = await client.get(`${base}/introspection`, { token });
+        const named = (await client.get('/api/auth/tokens')).data.find(
+            ({ id }: { id: number }) => id === view.data.token.id
+        );
+        expect(view.data.token).to.equal({ id: named.id, name: named.name, expiresAt: named.expiresAt });
+        expect(view.data.permissions).to.include('helper:write');
+        expect((await client.get(`${base}/introspection`)).data.token).to.be.null();
+    });
+
     it('takes a session id for no credential', async () => {
         const session = await begin();
         const other = await rig.token(['hosts:read']);

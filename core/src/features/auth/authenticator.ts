@@ -327,6 +327,7 @@ function callerOfToken(account: Account, token: ApiToken): Caller {
         username,
         role,
         tokenId: token.id,
+        token: { name: token.name, expiresAt: new Date(token.expiresAt).toISOString() },
         permissions,
         key: `token:${token.id}`,
         can: (permission) => allowed.has(permission),

@@ -1,13 +1,12 @@
 /** Triggers: addresses by which a caller without an account, such as a build elsewhere, starts a task with the trigger's secret. */
 import { randomBytes } from 'node:crypto';
 
-import { errors } from '@portico/sdk';
+import { errors, isWebhookProven, newWebhookSecret, type WebhookHeaders } from '@portico/sdk';
 
 import { TriggerEntity, type TriggerRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { Ctx } from '../settings.ts';
-import { type Headers, isProven, newSecret } from './proof.ts';
 
 /** What the triggers need. */
 export interface TriggersOptions {
@@ -18,13 +17,15 @@ export interface TriggersOptions {
 
 /** A call of a trigger as it came. */
 export interface TriggerCall {
-    readonly headers: Headers;
+    readonly headers: WebhookHeaders;
     readonly body: Buffer;
 }
 
 const idBytes = 16;
 const minuteMs = 60_000;
 const mostOfTask = 50;
+/** Headers that may bring the secret itself. */
+const tokens = ['x-trigger-token', 'x-gitlab-token'];
 /** What one delivery is known by, so that a copy of it starts nothing. */
 const remembered = 10_000;
 
@@ -40,7 +41,7 @@ export class Triggers {
 
     constructor(options: TriggersOptions) {
         this.#options = options;
-        this.#decoy = options.ctx.secrets.seal(newSecret());
+        this.#decoy = options.ctx.secrets.seal(newWebhookSecret());
         this.#decoy.catch(() => undefined);
     }
 
@@ -62,7 +63,7 @@ export class Triggers {
         name: string
     ): Promise<{ readonly trigger: TriggerRow; readonly secret: string }> {
         const { ctx, now } = this.#options;
-        const secret = newSecret();
+        const secret = newWebhookSecret();
         const trigger: TriggerRow = {
             id: randomBytes(idBytes).toString('hex'),
             taskId,
@@ -102,7 +103,7 @@ export class Triggers {
         const { ctx, runs, now } = this.#options;
         const trigger = await ctx.db.read((em) => em.findOne(TriggerEntity, { id }));
         const secret = await ctx.secrets.open(trigger?.secret ?? (await this.#decoy));
-        if (!isProven(headers, body, secret, now()) || trigger === null) {
+        if (!isWebhookProven(headers, body, secret, { now: now(), tokens }) || trigger === null) {
             throw pluginErrors.TRIGGER_REFUSED();
         }
         const delivery = deliveryOf(id, headers);
@@ -145,7 +146,7 @@ export class Triggers {
 }
 
 /** The signed id of a delivery of Standard Webhooks; null of other proofs, which sign none. */
-function deliveryOf(trigger: string, headers: Headers): string | null {
+function deliveryOf(trigger: string, headers: WebhookHeaders): string | null {
     const isPlain = ['x-trigger-token', 'x-gitlab-token', 'x-hub-signature-256'].some(
         (name) => headers[name] !== undefined
     );

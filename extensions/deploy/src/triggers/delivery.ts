@@ -1,8 +1,7 @@
 /** What a delivery of a git server says. */
-import { joi } from '@portico/sdk';
+import { joi, type WebhookHeaders } from '@portico/sdk';
 
 import { commitForm, refForm } from '../git/refs.ts';
-import type { Headers } from './signature.ts';
 
 /** A push to a branch or a tag. */
 export interface Push {
@@ -51,7 +50,7 @@ interface CommitBody {
 const leastLeftOut = 20;
 
 /** The push that a delivery says; null for every other event, a removed branch, and what cannot be read. */
-export function pushOf(headers: Headers, type: string, body: Buffer): Push | null {
+export function pushOf(headers: WebhookHeaders, type: string, body: Buffer): Push | null {
     const event = headers['x-github-event'] ?? headers['x-gitea-event'] ?? headers['x-gitlab-event'] ?? '';
     if (!['push', 'Push Hook', 'Tag Push Hook'].includes(event)) {
         return null;
@@ -75,7 +74,7 @@ export function pushOf(headers: Headers, type: string, body: Buffer): Push | nul
 }
 
 /** The id of a delivery; null where the server gives none. */
-export function deliveryId(headers: Headers): string | null {
+export function deliveryId(headers: WebhookHeaders): string | null {
     const names = ['x-github-delivery', 'x-gitea-delivery', 'webhook-id', 'x-gitlab-event-uuid'];
     return names.map((name) => headers[name]).find((id) => id !== undefined && id.length <= 200) ?? null;
 }

@@ -1,6 +1,8 @@
 /** Hooks: addresses that git servers send pushes to. */
 import { createHash, randomBytes } from 'node:crypto';
 
+import { isWebhookProven, newWebhookSecret, type WebhookHeaders } from '@portico/sdk';
+
 import type { Queue } from '../deployments/queue.ts';
 import type { Project, Store } from '../deployments/store.ts';
 import { DeliveryEntity, type DeploymentRow, type PreviewRow } from '../entities.ts';
@@ -10,12 +12,11 @@ import type { Ctx } from '../settings.ts';
 import { deliveryId, pushOf } from './delivery.ts';
 import { type Ignored, ignoredBecause } from './filter.ts';
 import { pullRequestOf } from './pull-request.ts';
-import { type Headers, isSigned, newSecret } from './signature.ts';
 
 /** A delivery as it came. */
 export interface Delivery {
     readonly key: string;
-    readonly headers: Headers;
+    readonly headers: WebhookHeaders;
     readonly type: string;
     readonly body: Buffer;
 }
@@ -35,7 +36,7 @@ export class Hooks {
     readonly #queue: Queue;
     readonly #previews: Previews;
     /** Compared with where there is no hook of that key, so that both take the same time. */
-    readonly #decoy = newSecret();
+    readonly #decoy = newWebhookSecret();
 
     constructor(ctx: Ctx, store: Store, queue: Queue, previews: Previews) {
         this.#previews = previews;
@@ -46,7 +47,7 @@ export class Hooks {
 
     /** Makes the hook of a project, which replaces the one before. */
     async make(projectId: number): Promise<{ readonly url: string; readonly secret: string }> {
-        const [hookKey, secret] = [randomBytes(keyBytes).toString('base64url'), newSecret()];
+        const [hookKey, secret] = [randomBytes(keyBytes).toString('base64url'), newWebhookSecret()];
         await this.#store.changeProject(projectId, {
             hookKey,
             hookSecret: await this.#ctx.secrets.seal(secret)
@@ -64,7 +65,9 @@ export class Hooks {
         const project = await this.#store.projectOfHook(key);
         const sealed = project?.hookSecret ?? null;
         const secret = sealed === null ? this.#decoy : await this.#ctx.secrets.open(sealed);
-        const isGood = isSigned(headers, body, secret, project?.config.triggers.plainToken ?? false);
+        const isGood = isWebhookProven(headers, body, secret, {
+            tokens: project?.config.triggers.plainToken === true ? ['x-gitlab-token'] : []
+        });
         if (project === null || sealed === null || !isGood) {
             throw fail.SIGNATURE_INVALID();
         }
@@ -99,7 +102,7 @@ export class Hooks {
     }
 
     /** Notes a delivery. Ids are not signed by every server, so the body counts, too: no stranger can send a push again under another id. */
-    async #isNew({ id: projectId }: Project, headers: Headers, body: Buffer): Promise<boolean> {
+    async #isNew({ id: projectId }: Project, headers: WebhookHeaders, body: Buffer): Promise<boolean> {
         const given = deliveryId(headers);
         const ids = [
             `${projectId}:body:${createHash('sha256').update(body).digest('hex')}`,

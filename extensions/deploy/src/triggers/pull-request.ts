@@ -1,9 +1,8 @@
 /** What a delivery of a git server says of a pull request. */
-import { joi } from '@portico/sdk';
+import { joi, type WebhookHeaders } from '@portico/sdk';
 
 import { commitForm, refForm } from '../git/refs.ts';
 import { readBody } from './delivery.ts';
-import type { Headers } from './signature.ts';
 
 /** A pull request that was opened, changed or closed. */
 export interface PullRequest {
@@ -95,7 +94,7 @@ const heads = new Set(['opened', 'synchronize', 'synchronized', 'reopened', 'ope
 const ends = new Set(['closed', 'close', 'merge']);
 
 /** The pull request that a delivery says; null for every other event, and for changes of its text alone. */
-export function pullRequestOf(headers: Headers, type: string, body: Buffer): PullRequest | null {
+export function pullRequestOf(headers: WebhookHeaders, type: string, body: Buffer): PullRequest | null {
     const event = headers['x-github-event'] ?? headers['x-gitea-event'] ?? headers['x-gitlab-event'] ?? '';
     if (event === 'Merge Request Hook') {
         return fromGitlab(readBody(type, body));

@@ -29,7 +29,11 @@ const introspectionSchema = joi.object({
         .required()
         .label('Actor'),
     token: joi
-        .object({ id: joi.number().integer().required().label('Number') })
+        .object({
+            id: joi.number().integer().required().label('Number'),
+            name: joi.string().required().label('Name'),
+            expiresAt: joi.string().isoDate().required().label('Ends')
+        })
         .allow(null)
         .required()
         .label('Token'),
@@ -80,11 +84,11 @@ export function registerStatusRoutes(ctx: Ctx, { approvals, calls, catalogue, se
         returns: introspectionSchema,
         ui: { role: 'hidden' },
         async handler({ actor }) {
-            const { id, username, role, kind, tokenId, permissions } = actor;
+            const { id, username, role, kind, tokenId, token, permissions } = actor;
             const { callsPerMinute, parallelCalls, resultBytes } = ctx.settings;
             return {
                 actor: { id, username, role, kind },
-                token: tokenId === null ? null : { id: tokenId },
+                token: tokenId === null || token === undefined ? null : { id: tokenId, ...token },
                 permissions: [...permissions],
                 tools: [...(await catalogue.all(actor)).allowed],
                 limits: { callsPerMinute, parallelCalls, resultBytes }

@@ -22,13 +22,14 @@ export class GuestActors {
             permissionSets.set(plain, permissions);
         }
         const allowed = permissions;
-        const { kind, id, username, role, tokenId, key } = plain;
+        const { kind, id, username, role, tokenId, token, key } = plain;
         const actor: Actor = Object.freeze({
             kind,
             id,
             username,
             role,
             tokenId,
+            ...(token === undefined ? {} : { token }),
             permissions: plain.permissions,
             key,
             can: (permission: string) =>

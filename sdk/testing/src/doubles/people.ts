@@ -71,6 +71,7 @@ export class People implements Authenticator {
             role,
             fresh,
             tokenId: token ? id : null,
+            ...(token ? { token: { name: username, expiresAt: '2099-01-01T00:00:00.000Z' } } : {}),
             sessionId: token ? null : id,
             ...(oauth === undefined ? {} : { resource: `/api/plugins/${this.#plugin}${oauth}` })
         });

@@ -14,7 +14,7 @@ describe('a trigger of a task', { timeout: 60_000 }, () => {
     let task: number;
     let made: { id: string; url: string; secret: string };
 
-    before(async () => {
+    before({ timeout: 60_000 }, async () => {
         cron = await createCronjobRig({ settings: { triggersPerMinute: 12 } });
         task = await cron.task({
             command: ['sh', '-c', 'echo "on $CRONJOB_PARAM_BRANCH"'],

@@ -66,8 +66,9 @@ export function onBehalf(caller: Caller, plugin: string, depth: number): Caller 
 function plainOf(caller: Caller): PlainActor {
     let found = plain.get(caller);
     if (found === undefined) {
-        const { kind, id, username, role, tokenId, permissions, key } = caller;
-        found = { kind, id, username, role, tokenId, permissions, key, all: kind === 'system' };
+        const { kind, id, username, role, tokenId, token, permissions, key } = caller;
+        const all = kind === 'system';
+        found = { kind, id, username, role, tokenId, permissions, key, all, ...(token && { token }) };
         plain.set(caller, found);
     }
     return found;

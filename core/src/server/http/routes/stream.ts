@@ -18,6 +18,16 @@ const mostCharacters = 1024 * 1024;
 /** When a client should come back after the server behind its stream was taken away. */
 const resumeMs = 1_000;
 
+/** A client cannot go on with a stream that a POST began: it must know that this one is not whole. */
+const cut: StreamEvent = {
+    event: 'error',
+    data: {
+        code: 50300,
+        reason: 'NOT_READY',
+        message: 'The panel stops, or one of its plugins changed: this stream was cut'
+    }
+};
+
 /** Answers with an event stream. */
 export async function answerStream(
     route: StreamRoute,
@@ -35,13 +45,14 @@ export async function answerStream(
         ports.checkReturns && route.events !== undefined
             ? checkedEvents(produced, route.events, route.id)
             : produced;
-    const body = Readable.from(chunks(events, call, ports), { objectMode: false, highWaterMark: 1 });
+    const body = Readable.from(chunks(route, events, call, ports), { objectMode: false, highWaterMark: 1 });
     call.signal.addEventListener('abort', () => body.destroy(), { once: true });
     return h.response(body).type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no');
 }
 
 /** The text of a stream. The first comment sends the headers on their way before anything has happened. */
 async function* chunks(
+    route: StreamRoute,
     events: AsyncIterable<StreamEvent>,
     call: HttpCall,
     ports: HttpPorts
@@ -57,7 +68,7 @@ async function* chunks(
                 return;
             }
             if (call.ending.aborted) {
-                yield `retry: ${resumeMs}\n\n`;
+                yield route.method === 'POST' ? textOf(cut) : `retry: ${resumeMs}\n\n`;
                 return;
             }
             const next = arrivals.take();
