@@ -143,6 +143,10 @@ export const ManagedEntity = defineEntity({
         preset: p.string().$type<Preset>(),
         /** What an admin set beside the preset, by name. */
         options: p.json().$type<Readonly<Record<string, OptionValue>>>(),
+        /** Other machines may reach it, over TLS. */
+        remote: p.boolean(),
+        /** Networks that they are in. */
+        allow: p.json().$type<readonly string[]>(),
         /** What is under way with it. What a killed panel left there is finished or undone at the next start. */
         phase: p.string().$type<'creating' | 'ready' | 'removing' | 'deleting'>()
     }
@@ -221,5 +225,12 @@ export const migrations: readonly Migration[] = [
         ]
     },
     { name: '0006-dump-schedules', up: ['alter table servers add column dump_schedule text'] },
-    { name: '0007-masks', up: ['alter table servers add column mask_key text'] }
+    { name: '0007-masks', up: ['alter table servers add column mask_key text'] },
+    {
+        name: '0008-remote-access',
+        up: [
+            'alter table managed add column remote integer not null default 0',
+            "alter table managed add column allow text not null default '[]'"
+        ]
+    }
 ];

@@ -2,6 +2,7 @@
 import type { ServiceOptions } from '@portico/sdk';
 
 import type { KindName, Session } from '../kind.ts';
+import type { RemoteAccess } from './remote.ts';
 
 /** What a server is tuned for. */
 export type Preset = 'tiny' | 'web' | 'oltp' | 'olap';
@@ -44,6 +45,8 @@ export interface Plan {
     readonly runFolder: string;
     /** Holds what `configFiles` gives. */
     readonly configFolder: string;
+    /** Null: programs of this machine only. */
+    readonly remote: RemoteAccess | null;
     /** Options that differ from the server's own defaults. */
     readonly options: Readonly<Record<string, OptionValue>>;
 }

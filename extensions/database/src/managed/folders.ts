@@ -1,17 +1,22 @@
 /** The folders of servers that the panel runs: data, socket and configuration of each, below the folder of the settings. */
 import type { DataFolder } from '../dumps/folder.ts';
 import type { MachineAccount } from './accounts.ts';
+import type { Certificate } from './certificate.ts';
 
 /** The longest path of a unix socket, in bytes. Source: unix(7). */
 const longestSocket = 107;
 const socketName = '/.s.PGSQL.65535';
 const root = 'servers';
+/** The files of a certificate in `tlsFolder`. */
+export const [certificateName, keyName] = ['certificate.pem', 'key.pem'] as const;
 
 /** The folders of one server, absolute. */
 export interface ServerFolders {
     readonly dataFolder: string;
     readonly runFolder: string;
     readonly configFolder: string;
+    /** Holds the key of its certificate; belongs to the server's account alone. */
+    readonly tlsFolder: string;
 }
 
 /** Makes, fills and removes the folders of servers. */
@@ -25,7 +30,12 @@ export class Folders {
     /** Where the folders of a server are, whether they exist or not. */
     of(id: number): ServerFolders {
         const path = `${this.#folder.path}/${root}/${id}`;
-        return { dataFolder: `${path}/data`, runFolder: `${path}/run`, configFolder: `${path}/config` };
+        return {
+            dataFolder: `${path}/data`,
+            runFolder: `${path}/run`,
+            configFolder: `${path}/config`,
+            tlsFolder: `${path}/tls`
+        };
     }
 
     /** Whether a socket below the folder of the settings can have so long a path. */
@@ -61,6 +71,30 @@ export class Folders {
             await handle.sync();
             await files.chmod(`${path}.new`, 0o644);
             await files.move(`${path}.new`, path, { replace: true });
+        }
+    }
+
+    /** Writes the certificate of a server and its key, which only its account can read. */
+    async certify(
+        id: number,
+        account: MachineAccount | null,
+        { certificate, key }: Certificate
+    ): Promise<void> {
+        const path = `${root}/${id}/tls`;
+        await this.#folder.remove(path);
+        const files = await this.#folder.ensure(path);
+        for (const [name, text] of [
+            [certificateName, certificate],
+            [keyName, key]
+        ] as const) {
+            await using handle = await files.open(`${path}/${name}`, 'wx', 0o600);
+            await handle.writeFile(text);
+            if (account !== null) {
+                await files.chown(`${path}/${name}`, account.uid, account.gid);
+            }
+        }
+        if (account !== null) {
+            await files.chown(path, account.uid, account.gid);
         }
     }
 

@@ -6,10 +6,12 @@ import type { KindName } from '../kind.ts';
 import { makePassword } from '../passwords.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
+import { makeCertificate } from './certificate.ts';
 import type { Engine, Preset } from './engine.ts';
 import type { Folders } from './folders.ts';
 import type { Ports } from './ports.ts';
 import type { Programs } from './programs.ts';
+import { ownNames } from './remote.ts';
 import type { ManagedRows } from './rows.ts';
 import { type ManagedState, stateOf } from './states.ts';
 
@@ -133,10 +135,54 @@ export class ManagedServers {
         });
     }
 
+    /** Begins a task that lets other machines reach a server over TLS, or no longer, and restarts it. @throws NOT_MANAGED 40950, IN_USE 40901 */
+    async open(
+        id: number,
+        { remote, allow }: { readonly remote: boolean; readonly allow: readonly string[] },
+        actor: Actor
+    ): Promise<TaskView> {
+        const { rows, programs: running, folders } = this.#options;
+        const { server } = await rows.get(id);
+        const title = `${remote ? 'Open' : 'Close'} ${server.name}`;
+        return this.#task(id, { kind: 'open-server', title, access: 'write', actor }, async (run) => {
+            const before = await rows.get(id);
+            if (remote && before.server.ca === null) {
+                const made = makeCertificate(server.name, ownNames());
+                await folders.certify(id, await running.account(server.kind), made);
+                await rows.certify(id, made.certificate);
+            }
+            const { managed } = before;
+            try {
+                await this.#restart(id, { remote, allow }, run.signal);
+            } catch (error) {
+                await this.#restart(
+                    id,
+                    { remote: managed.remote, allow: managed.allow },
+                    this.#options.ctx.signal
+                );
+                throw error;
+            }
+            return { serverId: id };
+        });
+    }
+
+    /** One that is stopped stays stopped. */
+    async #restart(id: number, change: Partial<ManagedRow>, signal: AbortSignal): Promise<void> {
+        const { programs: running } = this.#options;
+        const before = await running.info(id);
+        await this.set(id, change);
+        if (before?.state !== 'running') {
+            return;
+        }
+        const { pid } = await running.put(await this.#options.rows.get(id));
+        await running.change(id, pid !== null && pid === before.pid ? 'restart' : 'start');
+        await running.waitUp(id, signal);
+    }
+
     /** Changes what a server may use, from its next start on. */
     async set(
         id: number,
-        change: Partial<Pick<ManagedRow, 'memoryBytes' | 'preset' | 'options'>>
+        change: Partial<Pick<ManagedRow, 'memoryBytes' | 'preset' | 'options' | 'remote' | 'allow'>>
     ): Promise<void> {
         const { rows, programs: running } = this.#options;
         await rows.update(id, change);

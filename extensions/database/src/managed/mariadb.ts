@@ -47,8 +47,17 @@ export function createMariadb(ctx: Ctx): Engine {
         options,
         releases: () => releases(ctx),
         presetOptions,
-        configFiles: ({ options: given }) => ({
-            'server.cnf': `[mariadbd]\n${Object.entries(given)
+        configFiles: ({ options: given, remote }) => ({
+            'server.cnf': `[mariadbd]\n${Object.entries({
+                ...given,
+                ...(remote === null
+                    ? {}
+                    : {
+                          ssl_cert: remote.certificateFile,
+                          ssl_key: remote.keyFile,
+                          require_secure_transport: true
+                      })
+            })
                 .map(([name, value]) => `${name} = ${textOf(value)}\n`)
                 .join('')}`
         }),
@@ -76,7 +85,7 @@ export function createMariadb(ctx: Ctx): Engine {
                 }
             );
         },
-        service: ({ dataFolder, runFolder, configFolder, port }) => ({
+        service: ({ dataFolder, runFolder, configFolder, port, remote }) => ({
             file: program,
             args: [
                 `--defaults-file=${configFolder}/server.cnf`,
@@ -84,7 +93,7 @@ export function createMariadb(ctx: Ctx): Engine {
                 `--socket=${runFolder}/mysqld.sock`,
                 `--pid-file=${runFolder}/mysqld.pid`,
                 `--port=${port}`,
-                '--bind-address=127.0.0.1',
+                `--bind-address=${remote === null ? '127.0.0.1' : '*'}`,
                 '--log-output=TABLE',
                 '--skip-log-bin'
             ],

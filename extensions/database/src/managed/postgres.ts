@@ -58,9 +58,12 @@ export const postgres: Engine = {
     options,
     releases,
     presetOptions,
-    configFiles: ({ options: given }) => ({
+    configFiles: ({ options: given, remote }) => ({
         'postgresql.conf': Object.entries({
             ...given,
+            ...(remote === null
+                ? {}
+                : { ssl: true, ssl_cert_file: remote.certificateFile, ssl_key_file: remote.keyFile }),
             shared_preload_libraries: 'pg_stat_statements',
             timezone: 'UTC',
             log_timezone: 'UTC'
@@ -71,6 +74,7 @@ export const postgres: Engine = {
             'local all all scram-sha-256',
             'host all all 127.0.0.1/32 scram-sha-256',
             'host all all ::1/128 scram-sha-256',
+            ...(remote?.allow ?? []).map((network) => `hostssl all all ${network} scram-sha-256`),
             ''
         ].join('\n')
     }),
@@ -101,12 +105,12 @@ export const postgres: Engine = {
     apply: null
 };
 
-function argumentsOf({ dataFolder, configFolder, runFolder, port }: Plan): readonly string[] {
+function argumentsOf({ dataFolder, configFolder, runFolder, port, remote }: Plan): readonly string[] {
     const set = {
         config_file: `${configFolder}/postgresql.conf`,
         hba_file: `${configFolder}/pg_hba.conf`,
         unix_socket_directories: `"${runFolder.replaceAll('"', '""')}"`,
-        listen_addresses: '127.0.0.1',
+        listen_addresses: remote === null ? '127.0.0.1' : '*',
         port: String(port)
     };
     return ['-D', dataFolder, ...Object.entries(set).flatMap(([name, value]) => ['-c', `${name}=${value}`])];

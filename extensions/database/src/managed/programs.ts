@@ -10,7 +10,7 @@ import type { Servers } from '../servers/servers.ts';
 import type { Ctx } from '../settings.ts';
 import { accountOf, type MachineAccount } from './accounts.ts';
 import type { Engine, OptionValue, Plan } from './engine.ts';
-import type { Folders } from './folders.ts';
+import { certificateName, type Folders, keyName } from './folders.ts';
 import { type ManagedRows, type ManagedServer, ownUsername } from './rows.ts';
 import { startSeconds } from './states.ts';
 
@@ -166,10 +166,18 @@ export class Programs {
 
     #plan(found: ManagedServer): Plan {
         const { server, managed } = found;
+        const { tlsFolder, ...folders } = this.#options.folders.of(server.id);
         return {
             release: managed.release,
             port: server.port,
-            ...this.#options.folders.of(server.id),
+            ...folders,
+            remote: managed.remote
+                ? {
+                      certificateFile: `${tlsFolder}/${certificateName}`,
+                      keyFile: `${tlsFolder}/${keyName}`,
+                      allow: managed.allow
+                  }
+                : null,
             options: this.wanted(found)
         };
     }

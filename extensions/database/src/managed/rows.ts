@@ -111,6 +111,8 @@ export class ManagedRows {
                 memoryBytes,
                 preset,
                 options: {},
+                remote: false,
+                allow: [],
                 phase: 'creating'
             });
         });
@@ -119,6 +121,12 @@ export class ManagedRows {
     /** Changes what is known of a server. */
     async update(id: number, change: Partial<ManagedRow>): Promise<void> {
         await this.#ctx.db.write(async (em) => void (await em.nativeUpdate(ManagedEntity, { id }, change)));
+    }
+
+    /** Stores the certificate that clients of other machines trust. */
+    async certify(id: number, ca: string): Promise<void> {
+        const change = { ca, tls: 'verify' as const, updatedAt: Date.now() };
+        await this.#ctx.db.write(async (em) => void (await em.nativeUpdate(ServerEntity, { id }, change)));
     }
 
     /** Forgets a server. */

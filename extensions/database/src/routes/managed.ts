@@ -1,7 +1,8 @@
 /** Routes of servers that the panel runs. */
-import { joi, reply, taskSchema } from '@portico/sdk';
+import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
 import { presetWords } from '../managed/engine.ts';
+import { isAllowedHost, normalNetwork } from '../managed/remote.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { serverParams } from './parameters.ts';
@@ -43,9 +44,10 @@ const configSchema = joi.array().items(
     })
 );
 
-/** Registers start, stop, restart, logs and configuration. */
+/** Registers start, stop, restart, access of other machines, logs and configuration. */
 export function registerManagedRoutes(ctx: Ctx, services: Services): void {
     registerActions(ctx, services);
+    registerAccess(ctx, services);
     registerLogs(ctx, services);
     registerConfig(ctx, services);
 }
@@ -69,6 +71,57 @@ function registerActions(ctx: Ctx, { managed }: Services): void {
             }
         });
     }
+}
+
+function registerAccess(ctx: Ctx, { managed, managedRows, target }: Services): void {
+    ctx.route({
+        method: 'PUT',
+        path: '/servers/{id}/access',
+        id: 'serverAccess',
+        access: 'write',
+        stepUp: true,
+        summary: 'Let other machines reach a server that the panel runs',
+        description:
+            'Over TLS only, with the certificate that is then the field `ca` of the server; the server restarts. PostgreSQL lets every account in from the networks. In MariaDB an account says where it comes from, which has to be this machine or one of the networks; every connection but those by the socket needs TLS then.',
+        answers: 'task',
+        ui: { title: 'Access', role: 'action', confirm: 'Change who reaches this server? Its sessions end.' },
+        returns: taskSchema,
+        audit: { action: 'open', resource: 'server' },
+        validate: {
+            params: serverParams,
+            payload: joi.object({
+                remote: joi.boolean().required().label('Reached from other machines'),
+                allow: joi
+                    .array()
+                    .items(joi.string().max(64))
+                    .max(100)
+                    .label('From these networks')
+                    .description('Such as 10.0.0.0/8')
+                    .meta({ ui: { widget: 'lines' } })
+            })
+        },
+        async handler({ params: { id }, payload, actor, audit }) {
+            const { server, managed: before } = await managedRows.get(id);
+            const allow =
+                payload.allow?.map((each, index) => normalNetwork(each, `allow.${index}`)) ?? before.allow;
+            audit({ resourceId: id, after: { remote: payload.remote, allow } });
+            if (payload.remote && allow.length === 0) {
+                throw errors.invalid([{ path: 'allow', message: 'Say which networks may reach it' }]);
+            }
+            if (payload.remote && server.kind === 'mysql') {
+                const { kind, admin } = await target(id);
+                const strange = (await kind.accounts.list(admin)).find(
+                    ({ host, system }) => !system && !isAllowedHost(host ?? '', allow)
+                );
+                if (strange !== undefined) {
+                    throw errors.inUse(
+                        `the account ${kind.accounts.format(strange)}, which comes from elsewhere`
+                    );
+                }
+            }
+            return reply.accepted(await managed.open(id, { remote: payload.remote, allow }, actor));
+        }
+    });
 }
 
 function registerLogs(ctx: Ctx, { managedRows, programs }: Services): void {

@@ -2,6 +2,7 @@
 import { errors, joi, pages, reply } from '@portico/sdk';
 
 import type { AccountInfo, AccountName, Grant } from '../kind.ts';
+import { isAllowedHost } from '../managed/remote.ts';
 import { makePassword } from '../passwords.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -149,7 +150,21 @@ function registerReads(ctx: Ctx, { target }: Services): void {
     });
 }
 
-function registerCreation(ctx: Ctx, { target }: Services): void {
+/** @throws VALIDATION_FAILED 40001 for an account of a server that is open to some networks, and to no other */
+async function mustBeAllowed(
+    managedRows: Services['managedRows'],
+    { server }: Target,
+    { host: from }: AccountName
+): Promise<void> {
+    const managed = server.mode === 'managed' ? (await managedRows.get(server.id)).managed : null;
+    if (managed?.remote === true && from !== null && !isAllowedHost(from, managed.allow)) {
+        throw errors.invalid([
+            { path: 'host', message: `Only these networks reach the server: ${managed.allow.join(', ')}` }
+        ]);
+    }
+}
+
+function registerCreation(ctx: Ctx, { target, managedRows }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/servers/{id}/users',
@@ -173,6 +188,7 @@ function registerCreation(ctx: Ctx, { target }: Services): void {
             const user = kind.accounts.format(account);
             audit({ resourceId: `${id}/${user}` });
             checkGrants(found, payload.grants ?? []);
+            await mustBeAllowed(managedRows, found, account);
             const password = makePassword();
             await kind.accounts.create(admin, account, password);
             try {

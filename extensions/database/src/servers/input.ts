@@ -183,6 +183,8 @@ export const changedServer = joi.object({
             'passwordSet',
             'runtime',
             'release',
+            'remote',
+            'allow',
             'createdAt',
             'updatedAt'
         ].map((name) => [name, ignored] as const)
@@ -281,6 +283,8 @@ export const serverSchema = joi.object({
     release: joi.string().allow(null).required().label('Release'),
     memoryBytes: joi.number().integer().allow(null).required().unit('byte').label('Memory'),
     preset: joi.choice(presetWords).allow(null).required().label('Preset'),
+    remote: joi.boolean().required().label('Reached from other machines'),
+    allow: joi.array().items(joi.string()).required().label('From these networks'),
     createdAt: time().label('Created'),
     updatedAt: time().label('Changed')
 });
@@ -313,11 +317,13 @@ export function serverView(
         reader: row.readerName === null ? null : { username: row.readerName },
         tls,
         ca,
-        listen: { address: host, port, socket },
+        listen: { address: managed?.remote === true ? '*' : host, port, socket },
         runtime: managed === null ? null : 'native',
         release: managed?.release ?? null,
         memoryBytes: managed?.memoryBytes ?? null,
         preset: managed?.preset ?? null,
+        remote: managed?.remote ?? false,
+        allow: [...(managed?.allow ?? [])],
         dumpSchedule: row.dumpSchedule,
         createdAt: new Date(row.createdAt).toISOString(),
         updatedAt: new Date(row.updatedAt).toISOString()

@@ -1,10 +1,14 @@
 /** Servers that the panel runs, of both kinds: real programs, services, accounts, folders and ports. */
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { createConnection } from 'mysql2/promise';
+import pg from 'pg';
 
+import { makeCertificate } from '../../../../extensions/database/src/managed/certificate.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { Harness, until } from '../harness.ts';
 import { noMariadb, noPostgresql } from '../instances.ts';
@@ -50,6 +54,87 @@ function isExposed(secret: string, folder: string): boolean {
         shown ||
         globSync(join(folder, 'config/*')).some((path) => readFileSync(path, 'utf8').includes(secret))
     );
+}
+
+/** Logs in from an address that is not that of this machine's own programs. */
+async function logIn(
+    { kind, port, ca }: { kind: string; port: number; ca: string | null },
+    { username, password }: { username: string; password: string },
+    from: string
+): Promise<string> {
+    const socket = connect({ host: '127.0.0.1', port, localAddress: from });
+    const ssl = ca === null ? undefined : { ca, rejectUnauthorized: true };
+    if (kind === 'mysql') {
+        const options = { user: username, password, stream: () => socket, host: '127.0.0.1' };
+        const connection = await createConnection(
+            ssl === undefined ? options : { ...options, ssl: { ...ssl, verifyIdentity: true } }
+        );
+        const [rows] = await connection.query("show session status like 'ssl_cipher'");
+        connection.destroy();
+        return (rows as { Value: string }[])[0]?.Value ?? '';
+    }
+    const stream = () => Object.assign(socket, { connect: () => socket });
+    const client = new pg.Client({
+        host: '127.0.0.1',
+        port,
+        user: username,
+        password,
+        database: 'shop',
+        stream,
+        ssl: ssl ?? false
+    });
+    client.on('error', () => undefined);
+    try {
+        await client.connect();
+        const { rows } = await client.query('select cipher from pg_stat_ssl where pid = pg_backend_pid()');
+        return rows[0].cipher as string;
+    } finally {
+        await client.end().catch(() => undefined);
+    }
+}
+
+/** Opens a server to one network, and closes it again. */
+async function checkRemote(panel: Harness, server: string, kind: string): Promise<void> {
+    const [near, far] = ['127.0.0.5', '127.0.1.5'];
+    const open = (body: object, as = 'admin') => panel.ask('PUT', `${server}/access`, body, { as });
+    expect((await open({ remote: true, allow: [near] }, 'tired')).status).to.equal(403);
+    expect((await open({ remote: true, allow: [near] }, 'operator')).code).to.equal(40300);
+    for (const allow of [[], ['x'], ['10.0.0.1/8'], ['10.0.0.0/33'], ['::g']]) {
+        expect([allow, (await open({ remote: true, allow })).code]).to.equal([allow, 40001]);
+    }
+    const grants = [{ database: 'shop', level: 'read' }];
+    const account = async (username: string, host: string) =>
+        panel.ask('POST', `${server}/users`, {
+            username,
+            grants,
+            ...(kind === 'mysql' ? { host } : {})
+        });
+    if (kind === 'mysql') {
+        await account('anywhere', '%');
+        expect((await open({ remote: true, allow: ['127.0.0.4/30'] })).code).to.equal(40901);
+        await panel.ask('DELETE', `${server}/users/${encodeURIComponent('anywhere@%')}`);
+    }
+    const opened = await panel.task(await open({ remote: true, allow: ['127.0.0.4/30'] }));
+    expect([opened.state, opened.error]).to.equal(['succeeded', null]);
+    const { data } = await panel.ask('GET', server);
+    expect(data).to.include({ state: 'online', remote: true, allow: ['127.0.0.4/30'] });
+    if (kind === 'mysql') {
+        expect((await account('anywhere', '%')).code).to.equal(40001);
+        expect((await account('elsewhere', far)).code).to.equal(40001);
+    }
+    const made = await account('away', near);
+    expect(made.status, made.text).to.equal(201);
+    const login = { username: 'away', password: made.data.password as string };
+    const place = { kind, port: data.listen.port as number, ca: data.ca as string };
+    expect(await logIn(place, login, near)).to.match(/^(TLS_|ECDHE)/);
+    await expect(logIn({ ...place, ca: null }, login, near)).to.reject();
+    await expect(logIn(place, login, far)).to.reject();
+    const other = makeCertificate('other', ['127.0.0.1']).certificate;
+    await expect(logIn({ ...place, ca: other }, login, near)).to.reject();
+    const closed = await panel.task(await open({ remote: false, allow: [] }));
+    expect([closed.state, closed.error]).to.equal(['succeeded', null]);
+    expect((await panel.ask('GET', server)).data).to.include({ remote: false, allow: [] });
+    await expect(logIn(place, login, near)).to.reject();
 }
 
 describe('servers that the panel runs', { timeout: 120_000 }, () => {
@@ -204,6 +289,8 @@ describe('servers that the panel runs', { timeout: 120_000 }, () => {
                 expect((await panel.ask('GET', `${server}/slow`, undefined, { as: 'viewer' })).code).to.equal(
                     40300
                 );
+
+                await checkRemote(panel, server, kind);
 
                 // Stop, start, restart.
                 const change = async (to: string) =>
