@@ -15,13 +15,16 @@ export class CleanUp {
 
     /** Schedules the removal of expired uploads and trash, and starts to remove what an earlier crash left. */
     async start(): Promise<void> {
-        const { converter, scratch, trash, uploads, versions } = this.#services;
+        const { converter, recordings, scratch, shares, trash, uploads, versions } = this.#services;
         await this.#ctx.schedule('expire', { everySeconds: 600, missed: 'run-once' }, async ({ signal }) => {
             await uploads.expire(signal);
             await trash.expire(signal);
+            await shares.expire(signal);
+            await recordings.expire(signal);
         });
         // The lists are read before the first request adds to them; the removal may take long, and requests need not wait for it.
         await converter.removeRemains();
+        await recordings.endRemains();
         const removals = [
             await scratch.findRemains(),
             await trash.findRemains(),

@@ -69,8 +69,74 @@ export const VersionEntity = defineEntity({
 /** A row of `versions`. */
 export type VersionRow = InferEntity<typeof VersionEntity>;
 
+/** A folder or file that a user marked. Only that user sees it. */
+export const FavouriteEntity = defineEntity({
+    name: 'FilemanagerFavourite',
+    tableName: 'favourites',
+    properties: {
+        id: p.integer().primary(),
+        /** The id of the user, or `Actor.key` of an actor that is no user. */
+        owner: p.string(),
+        root: p.string(),
+        path: p.string(),
+        title: p.string()
+    }
+});
+/** A row of `favourites`. */
+export type FavouriteRow = InferEntity<typeof FavouriteEntity>;
+
+/** A link by which a file or folder can be downloaded without an account. */
+export const ShareEntity = defineEntity({
+    name: 'FilemanagerShare',
+    tableName: 'shares',
+    properties: {
+        id: p.integer().primary(),
+        root: p.string(),
+        /** Absolute path of the root when the link was made: another folder of that name is not shared. */
+        folder: p.string(),
+        path: p.string(),
+        /** SHA-256 of the token, in hexadecimal digits. The token itself is stored nowhere. */
+        hash: p.string(),
+        /** The mandate of the user who made it: what that user may not read now, the link does not give. */
+        mandate: p.integer(),
+        maker: p.string(),
+        created: p.integer(),
+        expires: p.integer(),
+        /** Null without a limit. */
+        most: p.integer().nullable(),
+        downloads: p.integer(),
+        last: p.integer().nullable()
+    }
+});
+/** A row of `shares`. */
+export type ShareRow = InferEntity<typeof ShareEntity>;
+
+/** A recorded terminal. Its text lies at `recordings/<id>.cast` of the data folder. */
+export const RecordingEntity = defineEntity({
+    name: 'FilemanagerRecording',
+    tableName: 'recordings',
+    properties: {
+        id: p.integer().primary(),
+        username: p.string(),
+        started: p.integer(),
+        /** Null while it goes on. */
+        ended: p.integer().nullable(),
+        bytes: p.integer()
+    }
+});
+/** A row of `recordings`. */
+export type RecordingRow = InferEntity<typeof RecordingEntity>;
+
 /** The entities of the plugin. */
-export const entities = [TrashEntity, UploadEntity, ScratchEntity, VersionEntity];
+export const entities = [
+    TrashEntity,
+    UploadEntity,
+    ScratchEntity,
+    VersionEntity,
+    FavouriteEntity,
+    ShareEntity,
+    RecordingEntity
+];
 
 /** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
@@ -91,6 +157,16 @@ export const migrations: readonly Migration[] = [
             'create table versions (id integer primary key autoincrement, folder text not null, path text not null, checksum text not null, size integer not null, at integer not null, actor text not null)',
             'create index versions_of_path on versions (folder, path, id)',
             'create index versions_of_checksum on versions (folder, checksum)'
+        ]
+    },
+    {
+        name: '0003-favourites-shares-recordings',
+        up: [
+            'create table favourites (id integer primary key autoincrement, owner text not null, root text not null, path text not null, title text not null, unique (owner, root, path))',
+            `create table shares (id integer primary key autoincrement, root text not null, folder text not null, path text not null, hash text not null unique, mandate integer not null,
+            maker text not null, created integer not null, expires integer not null, most integer, downloads integer not null, last integer)`,
+            'create index shares_by_expiry on shares (expires)',
+            'create table recordings (id integer primary key autoincrement, username text not null, started integer not null, ended integer, bytes integer not null)'
         ]
     }
 ];

@@ -8,6 +8,8 @@ export const pluginErrors = defineErrors({
     OUTSIDE_ROOT: { code: 40350, message: 'A path must lie below its root, without ..' },
     NOT_PERMITTED: { code: 40351, message: 'The system does not let the panel do this: {why}' },
     READ_ONLY: { code: 40352, message: 'The root {root} is read-only' },
+    SHARES_OFF: { code: 40353, message: 'Public links are switched off in the settings' },
+    SHARE_GONE: { code: 40450, message: 'There is nothing here' },
     WRONG_TYPE: { code: 40950, message: '{path} is a {type}, and a {wanted} is needed' },
     OTHER_DEVICE: {
         code: 40951,
@@ -50,6 +52,7 @@ export const pluginErrors = defineErrors({
         code: 46050,
         message: 'The chunk does not have this checksum; nothing of it was kept'
     },
+    FETCH_FAILED: { code: 50250, message: 'The address did not give the file: {why}' },
     QUOTA_EXCEEDED: {
         code: 50750,
         message: 'The root {root} may have {limit} bytes, and this would be more; nothing of it was kept'

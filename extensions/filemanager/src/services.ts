@@ -3,15 +3,19 @@ import { KeyedMutex } from '@portico/sdk';
 
 import { Converter } from './archives/converter.ts';
 import { Batch } from './batch/batch.ts';
+import { Favourites } from './favourites.ts';
+import { Fetching } from './fetching/fetching.ts';
 import { Accounts } from './files/accounts.ts';
 import { Entries } from './files/entries.ts';
 import { FileWriter } from './files/writer.ts';
 import { Mover } from './moving/mover.ts';
+import { Recordings } from './recordings.ts';
 import { Removal } from './removal.ts';
 import { Quotas } from './roots/quotas.ts';
 import { Roots } from './roots/roots.ts';
 import { Scratch } from './roots/scratch.ts';
 import type { Ctx } from './settings.ts';
+import { Shares } from './shares.ts';
 import { Terminals } from './terminals.ts';
 import { Trash } from './trash.ts';
 import { TusProtocol } from './uploads/protocol.ts';
@@ -34,7 +38,11 @@ export interface Services {
     readonly accounts: Accounts;
     readonly uploads: Uploads;
     readonly protocol: TusProtocol;
+    readonly fetching: Fetching;
+    readonly favourites: Favourites;
+    readonly shares: Shares;
     readonly terminals: Terminals;
+    readonly recordings: Recordings;
 }
 
 /** Makes the services and connects them. */
@@ -47,7 +55,9 @@ export function createServices(ctx: Ctx): Services {
     const parts = { scratch, mutex: new KeyedMutex(), quotas, versions };
     const uploads = new Uploads(ctx, roots, parts);
     const trash = new Trash(ctx, roots, { quotas, versions });
+    const recordings = new Recordings(ctx);
     const removal = new Removal(parts);
+    const writer = new FileWriter(parts);
     const mover = new Mover({ ...parts, trash });
     return {
         roots,
@@ -62,8 +72,12 @@ export function createServices(ctx: Ctx): Services {
         converter: new Converter(ctx),
         batch: new Batch(ctx, { roots, scratch, mover, trash, removal }),
         entries: new Entries(accounts),
-        writer: new FileWriter(parts),
+        writer,
+        fetching: new Fetching(ctx, writer),
         protocol: new TusProtocol(ctx, roots, uploads),
-        terminals: new Terminals(ctx)
+        favourites: new Favourites(ctx, roots),
+        shares: new Shares(ctx, roots),
+        recordings,
+        terminals: new Terminals(ctx, recordings)
     };
 }

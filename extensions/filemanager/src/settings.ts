@@ -98,6 +98,15 @@ export const settings = joi.object({
         .description('Seconds after which a search in content ends with what it found')
         .label('A search in content takes at most')
         .unit('second'),
+    fetchBytes: joi
+        .number()
+        .integer()
+        .min(1)
+        .default(10 * gibibyte)
+        .description('Bytes of one file that is downloaded from an address')
+        .label('Largest download from an address')
+        .unit('byte')
+        .meta({ ui: { group: 'Uploads' } }),
     uploadBytes: joi
         .number()
         .integer()
@@ -117,6 +126,24 @@ export const settings = joi.object({
         .label('Unfinished uploads are kept for')
         .unit('hour')
         .meta({ ui: { group: 'Uploads' } }),
+    shares: joi
+        .boolean()
+        .default(false)
+        .description(
+            'Whether links can be made by which people without an account download, and whether they work'
+        )
+        .label('Public links')
+        .meta({ ui: { group: 'Public links' } }),
+    shareDays: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(365)
+        .default(30)
+        .description('Days that a public link is good at most')
+        .label('Public links are good for')
+        .unit('day')
+        .meta({ ui: { group: 'Public links' } }),
     trashDays: joi
         .number()
         .integer()
@@ -141,6 +168,22 @@ export const settings = joi.object({
         .description("Account that terminals run as; default: the panel's own")
         .label('Account')
         .meta({ ui: { group: 'Terminal', widget: 'account' } }),
+    terminalRecording: joi
+        .choice({ off: 'Not recorded', on: 'What they show is recorded' })
+        .default('off')
+        .description('Whether terminals are recorded. What is typed is not, but shells show it')
+        .label('Recording')
+        .meta({ ui: { group: 'Terminal' } }),
+    recordingDays: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(3650)
+        .default(90)
+        .description('Days that a recording is kept')
+        .label('Recordings are kept for')
+        .unit('day')
+        .meta({ ui: { group: 'Terminal' } }),
     terminals: joi
         .number()
         .integer()

@@ -5,13 +5,16 @@ import type { Actor } from '../routes/route.ts';
 export interface MandateOptions {
     /** What the giver reads among the API tokens, where the mandate can be revoked: 1 to 100 characters. */
     readonly title: string;
-    /** Ids of routes, as in the catalogue: 1 to 100. The giver must be able to call each of them now. */
+    /**
+     * Ids of routes, as in the catalogue: 1 to 100. The giver must be able to call each of them now. A route of the plugin's own, as `<plugin>.<id>`, needs no
+     * capability and cannot be called by the mandate: it says what the plugin itself does in the giver's name, and `actor.can` says whether it still may.
+     */
     readonly routes: readonly string[];
     /** Left out: until it is ended. */
     readonly expiresAt?: Date;
 }
 
-/** `ctx.mandates`. Needs the capability `api` for the routes. */
+/** `ctx.mandates`. Needs the capability `api` for the routes, except those of the plugin's own. */
 export interface MandatesService {
     /**
      * Makes a mandate of the person who asks. Call it in a route with `stepUp: true`, with the actor of the request; keep the id.

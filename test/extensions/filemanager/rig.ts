@@ -52,7 +52,7 @@ export interface FilesRigOptions {
 
 /** What each role may do; `guests` is a role that the root `main` does not name. */
 const permissions: Readonly<Record<string, readonly string[]>> = {
-    admin: ['read', 'content', 'write', 'terminal'],
+    admin: ['read', 'content', 'write', 'terminal', 'share', 'recordings'],
     operator: ['read', 'content', 'write'],
     viewer: ['read'],
     guests: ['read', 'content', 'write']

@@ -3,7 +3,6 @@ import type { LookupAddress } from 'node:dns';
 import { lookup as resolve } from 'node:dns/promises';
 import { realpathSync } from 'node:fs';
 import { isIP, type NetConnectOpts, Socket } from 'node:net';
-import { Readable } from 'node:stream';
 
 import { errors } from '@portico/sdk';
 import type { Grants, Scope } from '@portico/sdk/host';
@@ -310,11 +309,34 @@ function response(answer: Awaited<ReturnType<Outbound['open']>>, redirected: boo
     if (empty) {
         answer.close();
     }
-    const body = empty
-        ? null
-        : (Readable.toWeb(Readable.from(answer.body)) as ReadableStream<Uint8Array<ArrayBuffer>>);
+    const body = empty ? null : streamOf(answer);
     const made = new Response(body, { status: answer.status, headers });
     return Object.defineProperties(made, { url: { value: answer.url }, redirected: { value: redirected } });
+}
+
+/** The body as a web stream. Not by `Readable.toWeb`: its controller throws, where no code can catch it, when data comes after the reader cancelled. */
+function streamOf(answer: Awaited<ReturnType<Outbound['open']>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+    const chunks = answer.body[Symbol.asyncIterator]();
+    let isCancelled = false;
+    return new ReadableStream({
+        async pull(controller) {
+            const next = await chunks.next();
+            if (isCancelled) {
+                return;
+            }
+            if (next.done === true) {
+                controller.close();
+                return;
+            }
+            controller.enqueue(next.value as Uint8Array<ArrayBuffer>);
+        },
+        cancel() {
+            isCancelled = true;
+            answer.close();
+            // Does not wait: the source may be at a read that only the closing ends.
+            chunks.return?.()?.catch(() => undefined);
+        }
+    });
 }
 
 function real(path: string): string {

@@ -247,7 +247,8 @@ function registerEntries(ctx: Ctx, { roots, converter }: Services): void {
     });
 }
 
-function archiveLimits({ settings }: Ctx): Limits {
+/** The limits of archives, as the settings say. */
+export function archiveLimits({ settings }: Ctx): Limits {
     return {
         entries: settings.archiveEntries,
         bytes: settings.archiveBytes,

@@ -1,7 +1,8 @@
 /** What several routes say about places: two ends of a move or copy, taken names, and URLs. */
 import { type Actor, errors, joi } from '@portico/sdk';
 
-import { filesystem, isMissing } from '../files/filesystem.ts';
+import { requireFile } from '../files/content.ts';
+import { allowMissing, filesystem } from '../files/filesystem.ts';
 import { parseInner, pathSchema, rootName } from '../roots/path.ts';
 import type { Place, Root, Roots } from '../roots/roots.ts';
 import type { Ctx } from '../settings.ts';
@@ -51,15 +52,21 @@ export function nameOfPlace({ root, path }: Place): string {
 }
 
 /** Refuses a target that exists. @throws CONFLICT 40900 */
-export async function refuseTaken({ files }: Root, to: string): Promise<void> {
-    const existing = await filesystem(() => files.stat(to)).catch((error: unknown) => {
-        if (!isMissing(error)) {
-            throw error;
-        }
-        return null;
-    });
-    if (existing !== null) {
-        throw errors.conflict('to');
+export async function refuseTaken({ files }: Root, to: string, field = 'to'): Promise<void> {
+    const existing = await filesystem(() => files.stat(to)).catch(allowMissing);
+    if (existing !== undefined) {
+        throw errors.conflict(field);
+    }
+}
+
+/** Refuses a target that exists and must not be replaced, or is no file. @throws CONFLICT 40900, WRONG_TYPE 40950 */
+export async function refuseTakenAt(root: Root, path: string, replace: boolean): Promise<void> {
+    if (!replace) {
+        return refuseTaken(root, path, 'path');
+    }
+    const existing = await filesystem(() => root.files.stat(path)).catch(allowMissing);
+    if (existing !== undefined) {
+        requireFile(existing, path);
     }
 }
 

@@ -3,7 +3,7 @@ import { isFailure, joi, reply } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { type TerminalSize, terminalSize } from '../terminals.ts';
+import { openTerminalSchema, type TerminalSize, terminalSize } from '../terminals.ts';
 
 const ticketSchema = joi.object({
     ticket: joi.string().required().label('Ticket'),
@@ -11,10 +11,56 @@ const ticketSchema = joi.object({
     path: joi.string().required().label('Address').description('Where the WebSocket is opened')
 });
 
-/** Registers the route that issues a ticket, and the socket of a terminal. */
+/** Registers the route that issues a ticket, the socket of a terminal, and the routes that list and end open ones. */
 export function registerTerminalRoutes(ctx: Ctx, services: Services): void {
+    registerList(ctx, services);
+    registerEnding(ctx, services);
     registerTicket(ctx, services);
     registerSocket(ctx, services);
+}
+
+function registerList(ctx: Ctx, { terminals }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/terminals',
+        id: 'terminals',
+        access: 'terminal',
+        summary: 'Open terminals',
+        ui: { title: 'Terminals', order: 9, label: 'id', empty: 'No terminal is open' },
+        returns: joi.array().items(openTerminalSchema),
+        description: 'Of all users.',
+        handler: () => reply.list(terminals.list())
+    });
+}
+
+function registerEnding(ctx: Ctx, { terminals }: Services): void {
+    ctx.route({
+        method: 'DELETE',
+        path: '/terminals/{id}',
+        id: 'endTerminal',
+        access: 'terminal',
+        summary: 'End a terminal',
+        answers: 'done',
+        ui: { title: 'End', confirm: 'End this terminal and what runs in it?' },
+        returns: joi.valid(null),
+        audit: { action: 'stop', resource: 'terminal' },
+        description: 'Its shell is hung up, as when its window closes.',
+        validate: {
+            params: joi.object({
+                id: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .required()
+                    .label('Terminal')
+                    .meta({ ui: { ref: 'filemanager.terminals' } })
+            })
+        },
+        async handler({ params, audit }) {
+            audit({ resourceId: params.id, before: { username: terminals.end(params.id) } });
+            return null;
+        }
+    });
 }
 
 function registerTicket(ctx: Ctx, { terminals }: Services): void {
@@ -63,7 +109,7 @@ function registerSocket(ctx: Ctx, { terminals }: Services): void {
         async handler(socket, { ticket, signal, actor }) {
             await ctx.audit({ action: 'start', resource: 'terminal', actor });
             try {
-                await terminals.run(socket, ticket as TerminalSize, signal);
+                await terminals.run(socket, ticket as TerminalSize, { signal, actor });
             } catch (error) {
                 if (!isFailure(error)) {
                     throw error;

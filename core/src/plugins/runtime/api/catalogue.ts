@@ -35,6 +35,11 @@ export function findRoute(ports: CataloguePorts, plugin: string, id: string): Ca
     return entry !== undefined && isReachable(plugin, entry.info) ? entry : undefined;
 }
 
+/** A route of the plugin's own; undefined when it has none of this id. It may stand in a mandate, but the plugin cannot call it. */
+export function findOwnRoute(ports: CataloguePorts, plugin: string, id: string): CatalogueEntry | undefined {
+    return entries(ports).find(({ info }) => info.id === id && info.plugin === plugin);
+}
+
 /** The routes that have this method and this path, without regard to the names of its parameters. */
 export function findByPath(ports: CataloguePorts, method: string, path: string): CatalogueEntry | undefined {
     const bare = (text: string): string => text.replace(/\{\w+(\*?)\}/g, '{$1}');

@@ -7,7 +7,7 @@ import type { Caller } from '../../../platform/call.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
 import { createInternalCall } from '../../../server/http/request/internal-call.ts';
 import type { Callers, CallersOptions } from './callers.ts';
-import { findRoute, mayCall } from './catalogue.ts';
+import { findOwnRoute, findRoute, mayCall } from './catalogue.ts';
 import { type Held, onBehalf } from './handles.ts';
 
 type Options = Pick<CallersOptions, 'ports' | 'plugin' | 'handles'> & { readonly grants: Grants };
@@ -110,11 +110,12 @@ function requireShape({ title, routes, expiresAt }: Omit<Given, 'handle'>): void
 
 /** @throws NOT_FOUND 40400, FORBIDDEN 40300, CAPABILITY_MISSING 50305 */
 function requireRoute({ ports, grants, plugin }: Options, caller: Caller, id: string): void {
-    const entry = findRoute(ports, plugin, id);
+    const own = findOwnRoute(ports, plugin, id);
+    const entry = own ?? findRoute(ports, plugin, id);
     if (entry === undefined) {
         throw fail.NOT_FOUND(null, { message: `There is no route ${id} that a plugin may call` });
     }
-    if (!grants.api(id, entry.info.effect)) {
+    if (own === undefined && !grants.api(id, entry.info.effect)) {
         throw grants.missing(`api: ${id}`);
     }
     if (entry.route.sessionOnly === true || !mayCall(caller, entry.route)) {
