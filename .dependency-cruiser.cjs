@@ -6,7 +6,7 @@ const FEATURE = 'core/src/features/([^/]+)/';
 const ENTRIES = 'core/src/main\\.ts$|core/src/cli/portico\\.ts$';
 // The doors of the SDK's package: for everybody, and for the core and the registry, which plug their ports into its boundary.
 const SDK = 'sdk/src/(index|db)\\.ts$';
-const SDK_INSIDE = 'sdk/src/(index|db|host)\\.ts$';
+const SDK_INSIDE = 'sdk/src/(index|db|host|page/model)\\.ts$';
 const OURS = '^(core|sdk|registry|extensions|test|tools)/';
 // A package whose version differs from the root's lies in the workspace that wants it.
 const PACKAGES = 'node_modules/';

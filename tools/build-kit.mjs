@@ -15,6 +15,7 @@ const ENTRIES = [
     'sdk/src/db.ts',
     'sdk/src/host.ts',
     'sdk/src/page/page.ts',
+    'sdk/src/page/model.ts',
     'registry/src/npm/libraries.d.ts',
     'registry/src/index.ts',
     'core/src/plugin-runtime.ts',

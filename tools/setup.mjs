@@ -115,7 +115,11 @@ export function ensurePages() {
     for (const name of names) {
         const folder = join(extensions, name);
         const stamp = join(folder, name === 'webui' ? 'pages' : 'assets', '.built');
-        const sources = [join(folder, 'web'), join(ROOT, 'sdk', 'page-kit', 'src')].flatMap(filesBelow);
+        const sources = [
+            join(folder, 'web'),
+            join(ROOT, 'sdk', 'page-kit', 'src'),
+            join(ROOT, 'sdk', 'src', 'page')
+        ].flatMap(filesBelow);
         const hash = createHash('sha256');
         for (const path of [...sources, join(ROOT, 'package-lock.json')]) {
             hash.update(`${relative(ROOT, path)}\0`).update(readFileSync(path));

@@ -73,6 +73,7 @@ export { unknownPath } from './server/http/answer/unknown-path.ts';
 export { idempotencyEntities, idempotencyMigrations } from './server/http/idempotency/entities.ts';
 export { IdempotencyKeys } from './server/http/idempotency/idempotency.ts';
 export type { AuditEntry, Authenticator, HttpPorts } from './server/http/ports.ts';
+export { fullPath, templateOf } from './server/http/openapi/path.ts';
 export { json, type Route } from './server/http/route.ts';
 export { createHttpServer, type HttpServer } from './server/http/server.ts';
 export { createRegistry, type Manifest, type PluginPackage, readManifest, resolve } from '@portico/registry';

@@ -3,6 +3,7 @@ import { defineConfig } from 'vite';
 // The pages are files of one origin: nothing is inlined, because the panel's policy refuses inline code and data: scripts.
 /** How the pages are built. */
 export default defineConfig({
+    resolve: { conditions: ['portico-source', 'module', 'browser', 'production'] },
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     build: {
         target: 'es2024',

@@ -1,9 +1,15 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { modelOf } from '@portico/sdk/page/model';
 
+import {
+    backOf,
+    itemAddress,
+    paramsOf,
+    trailTo
+} from '../../../extensions/webui/web/src/generated/address.ts';
 import { columnsOf, idOf, labelOf } from '../../../extensions/webui/web/src/generated/columns.ts';
-import { modelOf } from '../../../extensions/webui/web/src/generated/model.ts';
-import { operationsOf } from '../../../extensions/webui/web/src/generated/operations.ts';
+import { type Operation, operationsOf } from '../../../extensions/webui/web/src/generated/operations.ts';
 import { changed, filled, initialValue } from '../../../extensions/webui/web/src/schema/changes.ts';
 import type { Document } from '../../../extensions/webui/web/src/schema/document.ts';
 import { inWords, plain, type Schema } from '../../../extensions/webui/web/src/schema/schema.ts';
@@ -11,6 +17,8 @@ import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
+
+type Listed = ReturnType<typeof modelOf<Operation>>['collections'][number];
 
 describe('the model of generated pages, from the real document', { timeout: 60_000 }, () => {
     let panel: TestPanel;
@@ -62,6 +70,44 @@ describe('the model of generated pages, from the real document', { timeout: 60_0
                 expect(text, `${name} ${id}`).to.include(JSON.stringify(id));
             }
         }
+    });
+
+    it('leads to an item of a list below an item, and back', () => {
+        const list = (path: string, id: string) => ({
+            [path]: {
+                get: {
+                    operationId: id,
+                    tags: ['jobs'],
+                    responses: {
+                        200: {
+                            content: {
+                                'application/json': {
+                                    schema: { properties: { data: { type: 'array' } } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        });
+        const get = (path: string) => ({ [path]: { get: { operationId: path, tags: ['jobs'] } } });
+        const paths = {
+            ...list('/api/jobs', 'jobs.list'),
+            ...get('/api/jobs/{id}'),
+            ...list('/api/jobs/{id}/runs', 'runs.list'),
+            ...get('/api/jobs/{id}/runs/{run}')
+        };
+        const { collections } = modelOf(operationsOf({ ...document, paths }, 'jobs'));
+        const trail = trailTo(collections, 'runs.list') ?? [];
+        const [jobs, runs] = trail as [Listed, Listed];
+        expect(trail.map(({ item }) => item?.param)).to.equal(['id', 'run']);
+        const there = itemAddress('jobs', runs, { id: 'a/b' }, '7');
+        expect(there).to.equal('/p/jobs?list=runs.list&in.id=a%2Fb&id=7');
+        const params = paramsOf(new URL(there, 'http://panel.example').searchParams);
+        expect(params).to.equal({ id: 'a/b' });
+        expect(backOf('jobs', trail, params)).to.equal('/p/jobs?list=jobs.list&id=a%2Fb');
+        expect(backOf('jobs', [jobs], {})).to.equal('/p/jobs?list=jobs.list');
+        expect(trailTo(collections, 'none')).to.be.null();
     });
 
     it('leaves out what is hidden', () => {

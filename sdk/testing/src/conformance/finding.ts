@@ -8,6 +8,7 @@ export type Rule =
     | 'start'
     | 'routes'
     | 'labels'
+    | 'places'
     | 'readme'
     | 'database'
     | 'requests'

@@ -15,6 +15,7 @@ import { errorOf, type Finding, type Rule, warningOf } from './finding.ts';
 import { checkLabels } from './labels.ts';
 import { importPlugin, judgeManifest, readPackageJson } from './load.ts';
 import { checkPackage } from './package.ts';
+import { checkPlaces } from './places.ts';
 import { checkReadme } from './readme.ts';
 import { checkRequests, type ConformanceRequest, requestsOf } from './requests.ts';
 import { checkThreads } from './threads.ts';
@@ -151,6 +152,7 @@ class Suite {
         const schema = definition.settings as { describe?(): { keys?: object } } | null;
         const described = schema?.describe?.();
         this.#note('labels', ...checkLabels(routes, described));
+        this.#note('places', ...checkPlaces(manifest, routes));
         const settings = Object.keys(described?.keys ?? {});
         const readme = await readFile(join(this.#folder, 'README.md'), 'utf8').catch(() => null);
         this.#note(

@@ -94,6 +94,7 @@ describe('runConformance', { timeout: 120_000 }, () => {
                 'start',
                 'routes',
                 'labels',
+                'places',
                 'readme',
                 'database',
                 'requests',
@@ -213,6 +214,45 @@ describe('runConformance', { timeout: 120_000 }, () => {
             'warning labels PUT /things/{id} (change): Without a label: id, either.or, any.*.value',
             'warning labels settings: Without a label: bare, places.*.path'
         ]);
+        expect(passed).to.equal(true);
+    });
+
+    it('warns of routes that no list, card or action of the generated page shows, and says what to add', async () => {
+        const route = (method: string, path: string, rest: string) =>
+            `ctx.route({ method: '${method}', path: '${path}', access: 'read', summary: 'Do', ${rest}, handler: () => ${rest.includes('array') ? '[]' : '({})'} });`;
+        const list = 'returns: joi.array().items(joi.object({ id: joi.number() }))';
+        const { findings, passed } = await check({
+            setup: [
+                sound.setup,
+                route('GET', '/jobs', list),
+                route('PUT', '/jobs/{id}', 'returns: joi.any()'),
+                route('GET', '/jobs/{id}/runs', list),
+                route('POST', '/jobs/{id}/runs/{run}/stop', 'returns: joi.any()'),
+                route('POST', '/clear', 'returns: joi.any()'),
+                route('GET', '/status', 'returns: joi.object({})'),
+                route(
+                    'GET',
+                    '/found',
+                    `${list}, validate: { query: joi.object({ q: joi.string().label('Text').required() }) }`
+                ),
+                route('DELETE', '/lost/{id}', 'returns: joi.any()'),
+                route('DELETE', '/found/{id}', "returns: joi.any(), ui: { role: 'hidden' }"),
+                "ctx.upload({ method: 'POST', path: '/files', id: 'send', access: 'read', summary: 'Send', accepts: ['*/*'], maxBytes: 9, returns: joi.any(), handler: () => null });"
+            ].join('\n')
+        });
+        const places = findings.filter(({ rule }) => rule === 'places');
+        expect(
+            places.map(
+                ({ where, message, mend }) => `${where}${message.split(':')[1]} → ${mend.split(';')[0]}`
+            )
+        ).to.equal([
+            'GET /found (get.found) its query has a field that is required → Give the field a default, or make it a parameter of the path below a list',
+            'DELETE /lost/{id} (delete.lost.id) no list leads to what its path names → Add a list, GET /lost with `returns` an array, whose rows it works on',
+            'POST /files (send) such a page sends no files → Bring a page that sends the file (docs/plugins/first-page.md)'
+        ]);
+        expect(
+            places.every(({ level, mend }) => level === 'warning' && mend.includes("role: 'hidden'"))
+        ).to.equal(true);
         expect(passed).to.equal(true);
     });
 

@@ -1,5 +1,5 @@
 /** Parameters of a page's requests, read with distrust: the page is code of a plugin. */
-import type { Params } from '../generated/run.ts';
+import type { Params } from '../generated/operations.ts';
 import { BridgeError } from './answer.ts';
 
 /** A request of an operation. */

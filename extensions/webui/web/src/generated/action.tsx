@@ -9,8 +9,8 @@ import { Json, Value } from '../kit/value.tsx';
 import { filled } from '../schema/changes.ts';
 import { SchemaForm } from '../schema/form.tsx';
 import { t } from '../words/t.ts';
-import type { Operation } from './operations.ts';
-import { download, type Params, press, run } from './run.ts';
+import type { Operation, Params } from './operations.ts';
+import { download, press, run } from './run.ts';
 
 /** Whether an operation asks for something before it is called. */
 export const hasFields = ({ body }: Operation): boolean => Object.keys(body?.properties ?? {}).length > 0;

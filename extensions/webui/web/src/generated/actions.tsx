@@ -6,8 +6,8 @@ import { Button } from '../kit/button.tsx';
 import { Menu } from '../kit/menu.tsx';
 import { t } from '../words/t.ts';
 import { Action, Download, hasFields, OperationForm } from './action.tsx';
-import type { Operation } from './operations.ts';
-import { download, type Params, press } from './run.ts';
+import type { Operation, Params } from './operations.ts';
+import { download, press } from './run.ts';
 
 /** More buttons than this in a row hide what matters. */
 const most = 3;

@@ -1,4 +1,5 @@
 /** A list: filters, pages, rows with their actions, and what makes a new row. */
+import type { Collection as CollectionModel } from '@portico/sdk/page/model';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
@@ -12,8 +13,8 @@ import { t } from '../words/t.ts';
 import { Action } from './action.tsx';
 import { columnsOf, idOf, labelOf } from './columns.ts';
 import { Filters, type FilterValues } from './filters.tsx';
-import type { Collection as CollectionModel } from './model.ts';
-import { type Params, pathOf } from './run.ts';
+import type { Operation, Params } from './operations.ts';
+import { pathOf } from './run.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -23,7 +24,7 @@ export function Collection({
     params = {},
     linkTo
 }: {
-    readonly collection: CollectionModel;
+    readonly collection: CollectionModel<Operation>;
     readonly params?: Params;
     readonly linkTo: (id: string) => string | null;
 }) {
@@ -81,7 +82,7 @@ function RowActions({
     params,
     row
 }: {
-    readonly item: NonNullable<CollectionModel['item']>;
+    readonly item: NonNullable<CollectionModel<Operation>['item']>;
     readonly params: Params;
     readonly row: Row;
 }) {

@@ -1,4 +1,5 @@
 /** One item: its facts, its actions, and what lies below it. */
+import type { CardModel, Collection as CollectionModel, Item } from '@portico/sdk/page/model';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
@@ -11,30 +12,35 @@ import { changed, initialValue } from '../schema/changes.ts';
 import { SchemaForm } from '../schema/form.tsx';
 import { t } from '../words/t.ts';
 import { Actions } from './actions.tsx';
+import { itemAddress } from './address.ts';
 import { Collection } from './collection.tsx';
 import { labelOf } from './columns.ts';
 import { Facts } from './facts.tsx';
 import { Live } from './live.tsx';
-import type { CardModel, Collection as CollectionModel, Item } from './model.ts';
-import type { Operation } from './operations.ts';
-import { type Params, pathOf, run } from './run.ts';
+import type { Operation, Params } from './operations.ts';
+import { pathOf, run } from './run.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
 /** The page of an item. An item that cannot be read alone is taken from its list. */
 export function ItemPage({
+    tag,
     collection,
     item,
     id,
+    within,
     back
 }: {
-    readonly collection: CollectionModel;
-    readonly item: Item;
+    readonly tag: string;
+    readonly collection: CollectionModel<Operation>;
+    readonly item: Item<Operation>;
     readonly id: string;
-    /** Address of the list. */
+    /** The items that its list lies below, by the parameter of the path. */
+    readonly within: Params;
+    /** Address of the list, or of the item that the list lies below. */
     readonly back: string;
 }) {
-    const params: Params = { [item.param]: id };
+    const params: Params = { ...within, [item.param]: id };
     const { data, error } = useRead<Row | readonly Row[]>(pathOf(item.read ?? collection.list, params));
     const row = (
         Array.isArray(data)
@@ -61,7 +67,7 @@ export function ItemPage({
                     <section class="card">
                         <Facts row={row} schema={schema} />
                     </section>
-                    <Below item={item} params={params} />
+                    <Below tag={tag} item={item} params={params} />
                 </>
             )}
         </Page>
@@ -74,7 +80,7 @@ function ItemActions({
     row,
     name
 }: {
-    readonly item: Item;
+    readonly item: Item<Operation>;
     readonly params: Params;
     readonly row: Row;
     readonly name: string;
@@ -98,7 +104,15 @@ function ItemActions({
 }
 
 /** What lies below an item: objects, lists and streams of its own. */
-function Below({ item, params }: { readonly item: Item; readonly params: Params }) {
+function Below({
+    tag,
+    item,
+    params
+}: {
+    readonly tag: string;
+    readonly item: Item<Operation>;
+    readonly params: Params;
+}) {
     return (
         <>
             {item.cards.map((each) => (
@@ -107,7 +121,11 @@ function Below({ item, params }: { readonly item: Item; readonly params: Params 
             {item.related.map((each) => (
                 <section key={each.list.id}>
                     <h2>{each.list.title}</h2>
-                    <Collection collection={each} params={params} linkTo={() => null} />
+                    <Collection
+                        collection={each}
+                        params={params}
+                        linkTo={(id) => (each.item === null ? null : itemAddress(tag, each, params, id))}
+                    />
                 </section>
             ))}
             {item.streams.map((each) => (
@@ -122,7 +140,7 @@ export function Card({
     card: { read, edit },
     params = {}
 }: {
-    readonly card: CardModel;
+    readonly card: CardModel<Operation>;
     readonly params?: Params;
 }) {
     const { data, error } = useRead<unknown>(pathOf(read, params));

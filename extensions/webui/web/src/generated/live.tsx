@@ -1,8 +1,8 @@
 /** A stream of a generated page. */
 import { address } from '../api/client.ts';
 import { Log } from '../kit/log.tsx';
-import type { Operation } from './operations.ts';
-import { type Params, pathOf } from './run.ts';
+import type { Operation, Params } from './operations.ts';
+import { pathOf } from './run.ts';
 
 /** Follows a stream while it is shown. */
 export function Live({

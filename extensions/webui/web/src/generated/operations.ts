@@ -20,9 +20,14 @@ export interface Operation {
     readonly body: Schema | null;
     /** Schema of `data` in the answer; of an event for a stream. */
     readonly answer: Schema;
+    /** The answer is a list of objects. */
+    readonly isList: boolean;
     /** The answer is a task, not the end of the work. */
     readonly isTask: boolean;
 }
+
+/** Values of the path's parameters, by name. */
+export type Params = Readonly<Record<string, string>>;
 
 /** A parameter of the query. */
 export interface QueryParameter {
@@ -43,6 +48,7 @@ export function operationsOf(document: Document, tag: string): readonly Operatio
 function read(document: Document, method: string, path: string, raw: RawOperation): Operation {
     const ui = raw['x-ui'] ?? {};
     const statuses = Object.keys(raw.responses ?? {});
+    const answer = answerOf(document, raw);
     return {
         id: raw.operationId ?? `${method} ${path}`,
         method,
@@ -65,7 +71,8 @@ function read(document: Document, method: string, path: string, raw: RawOperatio
                 })
             })),
         body: bodyOf(document, raw),
-        answer: answerOf(document, raw),
+        answer,
+        isList: answer.type === 'array',
         isTask: statuses.includes('202') && !statuses.includes('200') && !statuses.includes('201')
     };
 }

@@ -1,4 +1,5 @@
 /** The page of one tag, made from its operations: it names no plugin. */
+import { type Collection as CollectionModel, type Model, modelOf } from '@portico/sdk/page/model';
 import { Link, useSearchParams } from 'wouter-preact';
 
 import { useDocument } from '../api/document.ts';
@@ -8,13 +9,13 @@ import type { Tag } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
 import { Actions } from './actions.tsx';
+import { backOf, itemAddress, listAddress, paramsOf, trailTo } from './address.ts';
 import { Collection } from './collection.tsx';
 import { Countdown } from './countdown.tsx';
 import { Card, ItemPage, LiveOnDemand } from './detail.tsx';
-import { type Collection as CollectionModel, type Model, modelOf } from './model.ts';
-import { operationsOf } from './operations.ts';
+import { type Operation, operationsOf } from './operations.ts';
 
-/** Shows a tag. The query says which list (`list`), and which item of it (`id`). */
+/** Shows a tag. The query says which list (`list`), which item of it (`id`), and which items the list lies below (`in.<parameter>`). */
 export default function GeneratedPage({
     tag,
     notice
@@ -36,14 +37,24 @@ export default function GeneratedPage({
         );
     }
     const model = modelOf(operationsOf(data, tag).filter((each) => may(each.permission)));
-    const chosen = model.collections.find(({ list }) => list.id === search.get('list'));
+    const trail = trailTo(model.collections, search.get('list')) ?? [];
+    const chosen = trail.at(-1);
     const id = search.get('id');
     if (chosen?.item && id !== null) {
+        const params = paramsOf(search);
         return (
-            <ItemPage key={id} collection={chosen} item={chosen.item} id={id} back={hrefOf(tag, chosen)} />
+            <ItemPage
+                key={search.toString()}
+                tag={tag}
+                collection={chosen}
+                item={chosen.item}
+                id={id}
+                within={params}
+                back={backOf(tag, trail, params)}
+            />
         );
     }
-    return <Overview tag={tag} title={title} model={model} chosen={chosen} info={info} notice={notice} />;
+    return <Overview tag={tag} title={title} model={model} chosen={trail[0]} info={info} notice={notice} />;
 }
 
 function Overview({
@@ -56,8 +67,8 @@ function Overview({
 }: {
     readonly tag: string;
     readonly title: string;
-    readonly model: Model;
-    readonly chosen: CollectionModel | undefined;
+    readonly model: Model<Operation>;
+    readonly chosen: CollectionModel<Operation> | undefined;
     readonly info: Tag | undefined;
     readonly notice: string | undefined;
 }) {
@@ -91,9 +102,7 @@ function Overview({
                 <Collection
                     key={shown.list.id}
                     collection={shown}
-                    linkTo={(id) =>
-                        shown.item === null ? null : `${hrefOf(tag, shown)}&id=${encodeURIComponent(id)}`
-                    }
+                    linkTo={(id) => (shown.item === null ? null : itemAddress(tag, shown, {}, id))}
                 />
             )}
             {isFirst ? model.cards.map((each) => <Card key={each.read.id} card={each} />) : null}
@@ -117,9 +126,6 @@ function Overview({
     );
 }
 
-const hrefOf = (tag: string, { list }: CollectionModel): string =>
-    `/p/${tag}?list=${encodeURIComponent(list.id)}`;
-
 /** The lists of the tag, and the pages that its plugin brings. */
 function Tabs({
     tag,
@@ -130,8 +136,8 @@ function Tabs({
 }: {
     readonly tag: string;
     readonly title: string;
-    readonly model: Model;
-    readonly shown: CollectionModel | undefined;
+    readonly model: Model<Operation>;
+    readonly shown: CollectionModel<Operation> | undefined;
     readonly info: Tag | undefined;
 }) {
     const may = useMay();
@@ -146,7 +152,7 @@ function Tabs({
             {model.collections.map((each) => (
                 <Link
                     key={each.list.id}
-                    href={hrefOf(tag, each)}
+                    href={listAddress(tag, each)}
                     aria-current={each === shown ? 'page' : undefined}
                 >
                     {each.list.title}

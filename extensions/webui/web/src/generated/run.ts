@@ -6,10 +6,7 @@ import { confirm } from '../kit/questions.tsx';
 import { toast, toastFailure } from '../kit/toast.tsx';
 import { showTask } from '../shell/tasks.tsx';
 import { t } from '../words/t.ts';
-import type { Operation } from './operations.ts';
-
-/** Values of the path's parameters, by name. */
-export type Params = Readonly<Record<string, string>>;
+import type { Operation, Params } from './operations.ts';
 
 /** The path of an operation with its parameters filled in. */
 export function pathOf({ path }: Operation, params: Params): string {

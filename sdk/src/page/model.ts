@@ -1,38 +1,55 @@
-/** Sorts the operations of a tag into what a page shows: collections with their items, cards, live views and actions. Pure: it knows no plugin. */
-import type { Schema } from '../schema/schema.ts';
-import type { Operation } from './operations.ts';
+/**
+ * Sorts operations into what a generated page shows: collections with their items, cards, live views and actions. The panel's pages and
+ * `portico plugin validate` both ask it, so an operation without a place is the same one for both. It knows no plugin and imports nothing.
+ */
+
+/** What the place of an operation depends on. */
+export interface PlacedOperation {
+    readonly id: string;
+    readonly method: string;
+    /** Path with its parameters in braces. */
+    readonly path: string;
+    /** `other` is what a generated page cannot do: uploads, sockets and raw routes. */
+    readonly kind: 'json' | 'stream' | 'download' | 'other';
+    /** Names of the parameters of the path. */
+    readonly params: readonly string[];
+    readonly query: readonly { readonly isRequired: boolean }[];
+    /** It answers a list of objects. */
+    readonly isList: boolean;
+    readonly ui: { readonly role?: string; readonly primary?: boolean; readonly order?: number };
+}
 
 /** A list, what can be made in it, and what each of its items is. */
-export interface Collection {
+export interface Collection<Operation extends PlacedOperation> {
     readonly list: Operation;
     readonly create: Operation | null;
-    readonly item: Item | null;
+    readonly item: Item<Operation> | null;
 }
 
 /** An object that is read alone, and what changes it. */
-export interface CardModel {
+export interface CardModel<Operation extends PlacedOperation> {
     readonly read: Operation;
     readonly edit: Operation | null;
 }
 
 /** What one item of a collection can show and do. */
-export interface Item {
+export interface Item<Operation extends PlacedOperation> {
     /** Name of the path's parameter that the item stands for. */
     readonly param: string;
     readonly read: Operation | null;
     readonly edit: Operation | null;
     readonly remove: Operation | null;
     readonly actions: readonly Operation[];
-    readonly cards: readonly CardModel[];
+    readonly cards: readonly CardModel<Operation>[];
     readonly streams: readonly Operation[];
     readonly downloads: readonly Operation[];
-    readonly related: readonly Collection[];
+    readonly related: readonly Collection<Operation>[];
 }
 
 /** All that one tag has. */
-export interface Model {
-    readonly collections: readonly Collection[];
-    readonly cards: readonly CardModel[];
+export interface Model<Operation extends PlacedOperation> {
+    readonly collections: readonly Collection<Operation>[];
+    readonly cards: readonly CardModel<Operation>[];
     readonly streams: readonly Operation[];
     readonly downloads: readonly Operation[];
     readonly actions: readonly Operation[];
@@ -41,7 +58,9 @@ export interface Model {
 }
 
 /** Builds the model of one tag's operations. */
-export function modelOf(operations: readonly Operation[]): Model {
+export function modelOf<Operation extends PlacedOperation>(
+    operations: readonly Operation[]
+): Model<Operation> {
     const seen = operations.filter(({ ui }) => ui.role !== 'hidden');
     const used = new Set<Operation>();
     const part = partOf(seen, '', used);
@@ -55,15 +74,12 @@ export function modelOf(operations: readonly Operation[]): Model {
     };
 }
 
-/** Whether a schema is a list of objects. */
-export const isList = ({ type }: Schema): boolean => type === 'array';
-
 /** What lies below a path, or, without one, all that needs no parameter. */
-function partOf(
+function partOf<Operation extends PlacedOperation>(
     operations: readonly Operation[],
     base: string,
     used: Set<Operation>
-): Omit<Item, 'param' | 'read' | 'edit' | 'remove'> {
+): Omit<Item<Operation>, 'param' | 'read' | 'edit' | 'remove'> {
     const depth = base.split('{').length;
     const here = operations.filter(
         (each) => each.path.startsWith(base) && each.path !== base && each.params.length === depth - 1
@@ -75,7 +91,7 @@ function partOf(
     const reads = here.filter(
         (each) => each.method === 'GET' && !each.query.some((query) => query.isRequired)
     );
-    const related = take(reads.filter((each) => each.kind === 'json' && isList(each.answer))).map((list) =>
+    const related = take(reads.filter((each) => each.kind === 'json' && each.isList)).map((list) =>
         collectionOf(list, operations, used)
     );
     const isFree = (each: Operation): boolean => !used.has(each);
@@ -92,7 +108,11 @@ function partOf(
     };
 }
 
-function collectionOf(list: Operation, operations: readonly Operation[], used: Set<Operation>): Collection {
+function collectionOf<Operation extends PlacedOperation>(
+    list: Operation,
+    operations: readonly Operation[],
+    used: Set<Operation>
+): Collection<Operation> {
     used.add(list);
     const create =
         operations.find(
@@ -106,7 +126,11 @@ function collectionOf(list: Operation, operations: readonly Operation[], used: S
     return { list, create, item: path === undefined ? null : itemOf(path, operations, used) };
 }
 
-function itemOf(path: string, operations: readonly Operation[], used: Set<Operation>): Item {
+function itemOf<Operation extends PlacedOperation>(
+    path: string,
+    operations: readonly Operation[],
+    used: Set<Operation>
+): Item<Operation> {
     const find = (method: string): Operation | null => {
         const found = operations.find(
             (each) => each.method === method && each.path === path && each.kind === 'json'
@@ -126,7 +150,7 @@ function itemOf(path: string, operations: readonly Operation[], used: Set<Operat
     };
 }
 
-const byOrder = (left: Operation, right: Operation): number =>
+const byOrder = (left: PlacedOperation, right: PlacedOperation): number =>
     (left.ui.order ?? 99) - (right.ui.order ?? 99) ||
     Number(right.ui.primary ?? false) - Number(left.ui.primary ?? false);
 const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
