@@ -2,6 +2,7 @@
 import { Checks } from './checks/checks.ts';
 import { realTiming } from './checks/timing.ts';
 import { Exports } from './exports/exports.ts';
+import { UpstreamTries } from './findings/upstreams.ts';
 import { Hardware } from './hardware/hardware.ts';
 import { Monitor } from './monitor.ts';
 import type { Machine } from './sampling/sources/machine.ts';
@@ -18,6 +19,7 @@ export interface Services {
     readonly monitor: Monitor;
     readonly processes: ProcessList;
     readonly traffic: Traffic;
+    readonly upstreams: UpstreamTries;
 }
 
 /** Creates the services; {@link Monitor.start} begins their work. */
@@ -37,6 +39,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
             }))
         })),
         processes: new ProcessList(machine),
-        traffic: new Traffic(ctx)
+        traffic: new Traffic(ctx),
+        upstreams: new UpstreamTries(machine)
     };
 }

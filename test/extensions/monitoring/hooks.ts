@@ -116,6 +116,56 @@ describe('monitoring in exports and imports', () => {
         ]);
     });
 
+    it('replaces checks all at once, or changes nothing', async () => {
+        const check = (name: string, more: object = {}) => ({
+            name,
+            kind: 'http',
+            target: `https://${name}.test/`,
+            enabled: false,
+            expect: { headers: { Authorization: 'secret' } },
+            ...more
+        });
+        for (const name of ['kept', 'other']) {
+            await here.ask('op', 'POST', `${base}/checks`, check(name));
+        }
+        await there.ask('op', 'POST', `${base}/checks`, check('Kept', { target: 'https://old.test/' }));
+        await there.ask('op', 'POST', `${base}/checks`, check('gone'));
+        const items = (await exported()).filter(({ name }) => name === 'checks');
+        const names = async () =>
+            (await there.get('/checks')).data.map(
+                ({ name, target, version }: Record<string, unknown>) => `${name} ${target} ${version}`
+            );
+        const before = await names();
+        // The last write of the import fails, after the removal and the change.
+        await there.host.db.write((em) =>
+            em.execute(
+                `create trigger refuse before insert on checks when new.name = 'other' begin select raise(abort, 'full'); end`
+            )
+        );
+        expect(JSON.stringify(await restore(items, 'replace'))).to.contain('"ok":false');
+        expect(await names()).to.equal(before);
+        const stored = await there.host.db.read((em) =>
+            em.execute<{ name: string }[]>('select name from checks order by id')
+        );
+        expect(stored.map(({ name }) => name)).to.equal(['Kept', 'gone']);
+        await there.host.db.write((em) => em.execute('drop trigger refuse'));
+        expect(await restore(items, 'replace')).to.equal([{ item: 'checks', ok: true }]);
+        const after = await names();
+        expect(after).to.equal(['kept https://kept.test/ 2', 'other https://other.test/ 1']);
+        await restore(items, 'replace');
+        expect(await names()).to.equal(after);
+        const data = items[0]?.data as unknown as { checks: object[] };
+        data.checks.push(check('OTHER'), check('bad', { target: 'nowhere' }));
+        expect(await restore(items, 'merge')).to.equal([
+            {
+                item: 'checks',
+                ok: false,
+                message:
+                    'Not restored: OTHER: The name is taken; bad: target must be an address with http:// or https://'
+            }
+        ]);
+    });
+
     it('restores what it can, and names what it cannot', async () => {
         const items = await exported();
         const rules = items[0]?.data.rules ?? [];

@@ -2,23 +2,22 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { errors, isFailure } from '@portico/sdk';
+import type { EntityManager } from '@portico/sdk/db';
 
 import { monitoringErrors } from '../errors.ts';
 import { maskHeaders } from '../headers.ts';
-import { describeProblem, writeNamed } from '../named.ts';
+import { writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
 import { CheckEntity, type CheckRow } from './entities.ts';
 import { type CheckFields, fieldsOf } from './input.ts';
 import type { Outcome } from './probes/outcome.ts';
 import { probe } from './probes/probe.ts';
+import { mostChecks, planRestore } from './restore.ts';
 import { ResultLog, type Uptime } from './results.ts';
 import { CheckRunner, type Job, type Timing } from './runner.ts';
 import type { ChangedCheck, CheckKind, NewCheck } from './schema.ts';
 import type { CheckSpec } from './spec.ts';
 import { advance, type CheckStatus, isPending, untried } from './state.ts';
-
-/** Largest number of checks. */
-export const mostChecks = 500;
 
 /** A check with everything that an answer shows of it. */
 export interface SeenCheck {
@@ -37,6 +36,9 @@ export interface CheckValues {
     readonly latencyMs: number | null;
     readonly certificateDays: number | null;
 }
+
+/** The columns of what people set. */
+type StoredFields = Omit<CheckRow, 'id' | 'version' | 'createdAt' | 'updatedAt'>;
 
 interface Known extends Omit<SeenCheck, 'status'> {
     status: CheckStatus;
@@ -142,18 +144,13 @@ export class Checks {
         const fields = fieldsOf(input, null);
         const now = this.#now();
         const row = await this.#rowOf(fields);
-        const id = await writeNamed(this.#ctx.db, async (em) => {
+        const known = await writeNamed(this.#ctx.db, async (em) => {
             if ((await em.count(CheckEntity, {})) >= mostChecks) {
                 throw monitoringErrors.TOO_MANY_CHECKS({ limit: mostChecks });
             }
-            return Number(
-                await em.insert(CheckEntity, { ...row, version: 1, createdAt: now, updatedAt: now })
-            );
+            return this.#insert(em, fields, row, now);
         });
-        const known = { id, fields, version: 1, createdAt: now, updatedAt: now, status: untried(now) };
-        this.#known.set(id, known);
-        this.#plan(known, true);
-        return known;
+        return this.#put(known);
     }
 
     /** Changes the given fields of a check. @throws NOT_FOUND 40400, VERSION_STALE 41200, CONFLICT 40900, VALIDATION_FAILED 40001 */
@@ -170,27 +167,8 @@ export class Checks {
             return before;
         }
         const now = this.#now();
-        const isOther = fields.kind !== before.fields.kind || fields.target !== before.fields.target;
         const row = await this.#rowOf(fields);
-        const version = before.version + 1;
-        await writeNamed(this.#ctx.db, async (em) => {
-            const done = await em.nativeUpdate(
-                CheckEntity,
-                { id, version: before.version },
-                { ...row, version, updatedAt: now }
-            );
-            if (done === 0) {
-                throw errors.stale(this.#known.get(id)?.version ?? version);
-            }
-            if (isOther) {
-                await this.results.forget(em, id, false);
-            }
-        });
-        const status = isOther ? untried(now) : this.get(id).status;
-        const known = { ...before, fields, version, updatedAt: now, status };
-        this.#known.set(id, known);
-        this.#plan(known, true);
-        return known;
+        return this.#put(await writeNamed(this.#ctx.db, (em) => this.#replace(em, before, fields, row, now)));
     }
 
     /** Removes a check with its results. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
@@ -234,29 +212,70 @@ export class Checks {
 
     /**
      * Takes back exported checks. One takes the place of the check with the same name, so that a second time changes nothing; with `replace`
-     * all others are removed. Resolves with what is wrong with each that was left out.
+     * all others are removed. All of it is done, or nothing. Resolves with what is wrong with each that was left out.
      */
     async restore(inputs: readonly NewCheck[], mode: 'merge' | 'replace'): Promise<readonly string[]> {
-        const nameOf = (name: string): string => name.toLowerCase();
-        const given = new Set(inputs.map(({ name }) => nameOf(name)));
-        if (mode === 'replace') {
-            for (const { id, fields } of this.list().filter((each) => !given.has(nameOf(each.fields.name)))) {
-                await this.remove(id, null);
-                this.#ctx.log.info('An import removed a check', { check: fields.name });
+        const { changes, removed, problems } = planRestore(inputs, this.list(), mode);
+        const sealed = await Promise.all(
+            changes.map(async (each) => ({ ...each, row: await this.#rowOf(each.fields) }))
+        );
+        const now = this.#now();
+        const put = await writeNamed(this.#ctx.db, async (em) => {
+            for (const { id } of removed) {
+                await em.nativeDelete(CheckEntity, { id });
+                await this.results.forget(em, id, true);
             }
-        }
-        const problems: string[] = [];
-        for (const input of inputs) {
-            const same = this.list().find(({ fields }) => nameOf(fields.name) === nameOf(input.name));
-            try {
-                await (same === undefined
-                    ? this.create(input)
-                    : this.update(same.id, input as ChangedCheck, null));
-            } catch (error) {
-                problems.push(`${input.name}: ${describeProblem(error)}`);
+            const done: Known[] = [];
+            for (const { fields, same, row } of sealed) {
+                done.push(
+                    same === null
+                        ? await this.#insert(em, fields, row, now)
+                        : await this.#replace(em, same, fields, row, now)
+                );
             }
+            return done;
+        });
+        for (const { id, fields } of removed) {
+            this.#known.delete(id);
+            this.#runner.remove(id);
+            this.#ctx.log.info('An import removed a check', { check: fields.name });
         }
+        put.forEach((known) => this.#put(known));
         return problems;
+    }
+
+    /** Takes up a check as it is stored now, and tries it soon. */
+    #put(known: Known): SeenCheck {
+        this.#known.set(known.id, known);
+        this.#plan(known, true);
+        return known;
+    }
+
+    async #insert(em: EntityManager, fields: CheckFields, row: StoredFields, now: number): Promise<Known> {
+        const stamps = { version: 1, createdAt: now, updatedAt: now };
+        const id = Number(await em.insert(CheckEntity, { ...row, ...stamps }));
+        return { id, fields, ...stamps, status: untried(now) };
+    }
+
+    /** @throws VERSION_STALE 41200 when another request was faster */
+    async #replace(
+        em: EntityManager,
+        before: SeenCheck,
+        fields: CheckFields,
+        row: StoredFields,
+        now: number
+    ): Promise<Known> {
+        const { id, version } = before;
+        const isOther = fields.kind !== before.fields.kind || fields.target !== before.fields.target;
+        const stamps = { version: version + 1, updatedAt: now };
+        if ((await em.nativeUpdate(CheckEntity, { id, version }, { ...row, ...stamps })) === 0) {
+            throw errors.stale(this.#known.get(id)?.version ?? stamps.version);
+        }
+        if (isOther) {
+            await this.results.forget(em, id, false);
+        }
+        const status = isOther ? untried(now) : (this.#known.get(id)?.status ?? before.status);
+        return { ...before, ...stamps, fields, status };
     }
 
     async #probe(spec: CheckSpec): Promise<Outcome> {
@@ -329,7 +348,7 @@ export class Checks {
         };
     }
 
-    async #rowOf({ headers, ...fields }: CheckFields) {
+    async #rowOf({ headers, ...fields }: CheckFields): Promise<StoredFields> {
         return {
             ...fields,
             headers:

@@ -86,10 +86,11 @@ export async function findEngineProblems(question: PanelQuestion): Promise<Findi
 export async function askPanel(
     { ctx, actor, signal }: PanelQuestion,
     id: string,
-    query: Readonly<Record<string, unknown>> = {}
+    query: Readonly<Record<string, unknown>> = {},
+    params: Readonly<Record<string, string | number>> = {}
 ): Promise<unknown> {
     try {
-        const { status, data } = await ctx.api.call(actor, { id, query, signal });
+        const { status, data } = await ctx.api.call(actor, { id, query, params, signal });
         return status === 200 ? data : null;
     } catch {
         return null;

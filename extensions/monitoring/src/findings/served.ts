@@ -24,9 +24,8 @@ interface TaskRecord {
     readonly error?: { readonly message?: unknown } | null;
 }
 
-/** Finds hosts that the engine does not serve as they are stored; null when the panel does not say. */
-export async function findHostProblems(question: PanelQuestion): Promise<Finding[] | null> {
-    const rows = await askPanel(question, 'hosts.list');
+/** Finds hosts that the engine does not serve as they are stored; null when the panel does not say. @param rows - the list of hosts */
+export function findHostProblems(rows: unknown): Finding[] | null {
     return Array.isArray(rows)
         ? (rows as readonly HostRecord[])
               .filter(({ state }) => state === 'error' || state === 'pending')

@@ -10,7 +10,7 @@ import { findFullDisks } from './disks.ts';
 import { type Finding, findingSchema } from './finding.ts';
 import { findDriveProblems, findRaidProblems, findSensorProblems } from './hardware.ts';
 import { findOwnProblems } from './own.ts';
-import { findEngineProblems, findPluginProblems } from './panel.ts';
+import { askPanel, findEngineProblems, findPluginProblems } from './panel.ts';
 import { findCertificateProblems, findHostProblems, findTaskProblems } from './served.ts';
 
 /** The shape of the answer of `/unhealthy`. */
@@ -38,7 +38,7 @@ const answerMs = 3_000;
 /** Collects alerts that fire, full disks, problems of the monitoring and of checks, and of the panel as far as the actor may see them. */
 export async function collectFindings(
     ctx: Ctx,
-    { monitor, checks, hardware }: Pick<Services, 'monitor' | 'checks' | 'hardware'>,
+    { monitor, checks, hardware, upstreams: tries }: Services,
     actor: Actor,
     signal: AbortSignal
 ): Promise<Unhealthy> {
@@ -56,16 +56,18 @@ export async function collectFindings(
     }));
     const question = { ctx, actor, signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]) };
     const now = monitor.now();
-    const [plugins, engine, units, hosts, certificates, tasks] = await Promise.all([
+    const listed = askPanel(question, 'hosts.list');
+    const [plugins, engine, units, hosts, upstreams, certificates, tasks] = await Promise.all([
         findPluginProblems(question),
         findEngineProblems(question),
         findFailedUnits(ctx),
-        findHostProblems(question),
+        listed.then(findHostProblems),
+        listed.then((rows) => tries.find(question, rows)),
         findCertificateProblems(question, now),
         findTaskProblems(question, now)
     ]);
     const alerted = new Set(alerts.map(({ subject }) => subject));
-    const parts = { plugins, engine, units, hosts, certificates, tasks };
+    const parts = { plugins, engine, units, hosts, upstreams, certificates, tasks };
     const { raids, sensors } = monitor.taken.reading;
     const findings = [
         ...alerts,

@@ -14,7 +14,7 @@ export function registerUnhealthyRoutes(ctx: Ctx, services: Services): void {
         ui: { title: 'Unhealthy', order: 5 },
         returns: unhealthySchema,
         description:
-            'Alerts that fire, disks that are nearly full, gaps of the monitoring itself, checks that are down, and plugins, the proxy engine, hosts, certificates and failed tasks as far as you may see them.',
+            'Alerts that fire, disks that are nearly full, gaps of the monitoring itself, checks that are down, and plugins, the proxy engine, hosts and their upstreams, certificates and failed tasks as far as you may see them.',
         handler: ({ actor, signal }) => collectFindings(ctx, services, actor, signal)
     });
 }

@@ -1,6 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { until } from '../../../support/until.ts';
 import { memoryOf } from '../machine.ts';
 import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 
@@ -9,6 +10,8 @@ const { describe, it, before, after } = lab;
 
 describe('/api/plugins/monitoring/unhealthy', () => {
     let rig: MonitoringRig;
+    const tries: number[] = [];
+    let hold: Promise<void> = Promise.resolve();
     before(async () => {
         const records = [
             {
@@ -55,9 +58,30 @@ describe('/api/plugins/monitoring/unhealthy', () => {
             path: '/api/host-list',
             permission: 'plugins:read',
             handler: () => [
-                { domain: 'good.test', state: 'applied', stateMessage: null },
-                { domain: 'bad.test', state: 'error', stateMessage: 'unknown handler' }
+                { id: 1, domain: 'good.test', state: 'applied', stateMessage: null, enabled: true },
+                { id: 2, domain: 'bad.test', state: 'error', stateMessage: 'unknown handler', enabled: true },
+                { id: 3, domain: 'off.test', state: 'applied', stateMessage: null, enabled: false }
             ]
+        });
+        rig.host.api.route({
+            id: 'hosts.check',
+            path: '/api/host-list/{id}/check',
+            permission: 'plugins:read',
+            handler: async ({ params }) => {
+                const { id } = params as { readonly id: number | string };
+                tries.push(Number(id));
+                await hold;
+                const ok = Number(id) !== 1;
+                return [
+                    { id: 'dns', ok: false, evidence: 'no name', remedy: null },
+                    {
+                        id: 'upstream',
+                        ok,
+                        evidence: ok ? 'Connected' : '127.0.0.1:3000: connection refused',
+                        remedy: ok ? null : 'Start the upstream, or correct its address'
+                    }
+                ];
+            }
         });
         rig.host.api.route({
             id: 'certificates.list',
@@ -109,6 +133,7 @@ describe('/api/plugins/monitoring/unhealthy', () => {
                 'critical plugin broken',
                 'critical engine engine',
                 'critical host bad.test',
+                'critical upstream good.test',
                 'critical certificate never',
                 'warning alert memory.usedPercent',
                 'warning plugin half',
@@ -124,6 +149,36 @@ describe('/api/plugins/monitoring/unhealthy', () => {
         expect([
             seen.unseen,
             seen.findings.some(({ kind }: { kind: string }) => kind === 'plugin' || kind === 'engine')
-        ]).to.equal([['plugins', 'engine', 'hosts', 'certificates', 'tasks'], false]);
+        ]).to.equal([['plugins', 'engine', 'hosts', 'upstreams', 'certificates', 'tasks'], false]);
+    });
+
+    it('tries upstreams at most once in 30 seconds, and waits for none that hangs', async () => {
+        const upstreams = async (): Promise<readonly [object[], boolean]> => {
+            const { findings, unseen } = (await rig.get('/unhealthy', 'root')).data;
+            return [
+                findings.filter(({ kind }: { kind: string }) => kind === 'upstream'),
+                unseen.includes('upstreams')
+            ];
+        };
+        rig.machine.pass(30_000);
+        tries.length = 0;
+        const expected = {
+            kind: 'upstream',
+            severity: 'critical',
+            subject: 'good.test',
+            message: '127.0.0.1:3000: connection refused',
+            since: null,
+            remedy: 'Start the upstream, or correct its address'
+        };
+        expect(await upstreams()).to.equal([[expected], false]);
+        expect(await upstreams()).to.equal([[expected], false]);
+        expect(tries).to.equal([1, 2]);
+        rig.machine.pass(30_000);
+        const { promise, resolve } = Promise.withResolvers<void>();
+        hold = promise;
+        expect(await upstreams()).to.equal([[], true]);
+        resolve();
+        await until(async () => (await upstreams())[1] === false, 'the tries to end');
+        expect(tries).to.equal([1, 2, 1, 2]);
     });
 });
