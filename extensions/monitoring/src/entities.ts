@@ -6,8 +6,10 @@ import { ActionEntity, actionMigration } from './actions/entities.ts';
 import type { RuleAction } from './actions/rule-action.ts';
 import { CheckEntity, checkMigration } from './checks/entities.ts';
 import { ExportEntity, exportMigration } from './exports/entities.ts';
+import { processHistoryTable } from './processes/history.ts';
 import { SilenceEntity, silenceMigration } from './silences/entities.ts';
 import { trafficTables } from './traffic/rows.ts';
+import { topTable } from './traffic/top.ts';
 
 /** Alert rules. */
 export const RuleEntity = defineEntity({
@@ -158,5 +160,6 @@ export const migrations: readonly Migration[] = [
     checkMigration,
     silenceMigration,
     actionMigration,
-    exportMigration
+    exportMigration,
+    { name: '0009-processes-top', up: [processHistoryTable, topTable] }
 ];

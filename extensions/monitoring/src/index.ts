@@ -14,6 +14,7 @@ import { registerLogRoutes } from './routes/logs.ts';
 import { registerMetricRoutes } from './routes/metrics.ts';
 import { registerPortRoutes } from './routes/ports.ts';
 import { registerOneProcessRoutes } from './routes/process.ts';
+import { registerProcessHistoryRoutes } from './routes/process-history.ts';
 import { registerProcessRoutes } from './routes/processes.ts';
 import { registerPrometheusRoutes } from './routes/prometheus.ts';
 import { registerRuleRoutes, registerRuleWork } from './routes/rules.ts';
@@ -33,11 +34,12 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
         migrations,
         setup(ctx) {
             const services = createServices(ctx, machine);
-            const { checks, exports, hardware, monitor, traffic } = services;
+            const { checks, exports, hardware, monitor, processHistory, traffic } = services;
             registerMetricRoutes(ctx, services);
             registerHistoryRoutes(ctx, services);
             registerHardwareRoutes(ctx, services);
             registerProcessRoutes(ctx, services);
+            registerProcessHistoryRoutes(ctx, services);
             registerOneProcessRoutes(ctx, services);
             registerPortRoutes(ctx, services);
             registerLogRoutes(ctx, services);
@@ -58,7 +60,10 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
             ctx.onStart(async () => {
                 await checks.start();
                 await exports.start();
-                monitor.onSample((sample) => exports.offer(sample));
+                monitor.onSample((sample) => {
+                    exports.offer(sample);
+                    processHistory.offer();
+                });
                 await monitor.start();
                 // A drive may be slow to answer, and nothing waits for it.
                 void hardware.refresh();
@@ -66,6 +71,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
                 await ctx.schedule('prune', { everySeconds: 21_600, missed: 'run-once' }, async () => {
                     await monitor.prune();
                     await traffic.prune(machine.now());
+                    await processHistory.prune(machine.now());
                 });
                 await ctx.schedule('hardware', { everySeconds: 60 }, () => hardware.refresh());
                 await ctx.schedule('checks', { everySeconds: 10 }, () => checks.save());
@@ -80,6 +86,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
                 await traffic.stop();
                 await monitor.stop();
                 await exports.stop();
+                await processHistory.stop();
             });
             return {
                 alerts: async ({ rules }) => {

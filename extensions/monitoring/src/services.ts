@@ -5,6 +5,7 @@ import { Exports } from './exports/exports.ts';
 import { UpstreamTries } from './findings/upstreams.ts';
 import { Hardware } from './hardware/hardware.ts';
 import { Monitor } from './monitor.ts';
+import { ProcessHistory } from './processes/history.ts';
 import type { Machine } from './sampling/sources/machine.ts';
 import { ProcessList } from './sampling/sources/processes.ts';
 import type { Ctx } from './settings.ts';
@@ -18,6 +19,7 @@ export interface Services {
     readonly hardware: Hardware;
     readonly monitor: Monitor;
     readonly processes: ProcessList;
+    readonly processHistory: ProcessHistory;
     readonly traffic: Traffic;
     readonly upstreams: UpstreamTries;
 }
@@ -39,6 +41,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
             }))
         })),
         processes: new ProcessList(machine),
+        processHistory: new ProcessHistory(ctx, machine),
         traffic: new Traffic(ctx),
         upstreams: new UpstreamTries(machine)
     };

@@ -103,6 +103,26 @@ export const settings = joi.object({
         .label('Traffic is kept for')
         .unit('day')
         .meta({ ui: { group: 'History' } }),
+    trafficAddresses: joi
+        .choice({
+            network: 'Their networks (/24 and /48)',
+            full: 'Whole addresses',
+            none: 'Nothing'
+        })
+        .default('network')
+        .description("What is kept of visitors' addresses for the list of the most frequent ones")
+        .label('Addresses of visitors')
+        .meta({ ui: { group: 'History' } }),
+    processHistoryDays: joi
+        .number()
+        .integer()
+        .min(0)
+        .max(30)
+        .default(7)
+        .description('Days that the busiest processes of each minute are kept; 0 keeps none')
+        .label('Busiest processes are kept for')
+        .unit('day')
+        .meta({ ui: { group: 'History' } }),
     checkHistoryDays: joi
         .number()
         .integer()

@@ -7,8 +7,10 @@ import type { Ctx } from '../settings.ts';
 import { statusClasses } from '../traffic/counts.ts';
 import { percentile } from '../traffic/latency.ts';
 import { minuteMs, minutesKeptMs, type Row } from '../traffic/rows.ts';
+import { topDays } from '../traffic/top.ts';
 
 const mostRows = 5_000;
+const mostValues = 100;
 const hourSeconds = 3_600;
 const time = joi.string().isoDate().max(40);
 const count = (label: string) => joi.number().integer().required().label(label);
@@ -56,8 +58,13 @@ const trafficSchema = joi.array().items(
     })
 );
 
-/** Declares `/traffic`. */
-export function registerTrafficRoutes(ctx: Ctx, { machine, traffic }: Services): void {
+/** Declares `/traffic` and `/traffic/top`. */
+export function registerTrafficRoutes(ctx: Ctx, services: Services): void {
+    registerCounts(ctx, services);
+    registerTop(ctx, services);
+}
+
+function registerCounts(ctx: Ctx, { machine, traffic }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/traffic',
@@ -110,6 +117,59 @@ export function registerTrafficRoutes(ctx: Ctx, { machine, traffic }: Services):
             }
             return rows.map(viewOf);
         }
+    });
+}
+
+function registerTop(ctx: Ctx, { machine, traffic }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/traffic/top',
+        id: 'trafficTop',
+        access: 'logs',
+        summary: 'The most frequent paths, addresses, browsers or statuses',
+        ui: { title: 'Most frequent', order: 13, label: 'value', empty: 'No request yet' },
+        returns: joi.array().items(
+            joi.object({
+                value: joi
+                    .string()
+                    .allow('')
+                    .required()
+                    .label('Value')
+                    .description('Empty: a request without one')
+                    .meta({ ui: { column: 1 } }),
+                requests: count('Requests').meta({ ui: { column: 2 } }),
+                bytes: count('Bytes sent')
+                    .unit('byte')
+                    .meta({ ui: { column: 3 } })
+            })
+        ),
+        description:
+            'Of days in UTC, of which a week is kept. Rare values of a busy day may be missing. Nothing of a query string is kept, and of addresses what `trafficAddresses` says.',
+        validate: {
+            query: joi.object({
+                hostId: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .label('Host')
+                    .meta({ ui: { ref: 'hosts.list' } }),
+                by: joi
+                    .choice({ path: 'Path', address: 'Address', agent: 'Browser', status: 'Status' })
+                    .default('path')
+                    .label('By'),
+                days: joi
+                    .number()
+                    .integer()
+                    .min(1)
+                    .max(topDays)
+                    .default(1)
+                    .label('Days')
+                    .description('Today, and those before it')
+            })
+        },
+        handler: async ({ query: { hostId, by, days } }) => [
+            ...(await traffic.top({ hostId: hostId ?? null, by, days, now: machine.now() }, mostValues))
+        ]
     });
 }
 

@@ -60,8 +60,12 @@ export class TrafficRows {
         return row?.at ?? null;
     }
 
-    /** Adds counts by minute, and notes the last record that is in them. */
-    async add(rows: readonly Row[], readUntil: number): Promise<void> {
+    /** Adds counts by minute, and notes the last record that is in them. @param more - work of the same transaction */
+    async add(
+        rows: readonly Row[],
+        readUntil: number,
+        more: (em: EntityManager) => Promise<void>
+    ): Promise<void> {
         await this.#db.write(async (em) => {
             for (const { at, hostId, counts } of rows) {
                 await em.execute(
@@ -73,6 +77,7 @@ export class TrafficRows {
                 'insert into traffic_read (id, at) values (1, ?) on conflict (id) do update set at = excluded.at',
                 [readUntil]
             );
+            await more(em);
         });
     }
 

@@ -6,6 +6,7 @@ import { Mutex } from '@portico/sdk';
 import type { Ctx } from '../settings.ts';
 import { Counts } from './counts.ts';
 import { minuteMs, type Row, type Span, TrafficRows } from './rows.ts';
+import { TopCounts, type TopQuestion, type TopValue } from './top.ts';
 
 /** After the log could not be read, for example without the capability, it is tried again so much later. */
 const retryMs = 60_000;
@@ -16,6 +17,7 @@ const mostWaiting = 20_000;
 export class Traffic {
     readonly #ctx: Ctx;
     readonly #rows: TrafficRows;
+    readonly #top = new TopCounts();
     readonly #end = new AbortController();
     readonly #writes = new Mutex();
     #waiting = new Map<string, Row>();
@@ -30,6 +32,7 @@ export class Traffic {
     /** Begins to read where the generation before ended. */
     async start(): Promise<void> {
         this.#readUntil = await this.#rows.readUntil();
+        await this.#top.load(this.#ctx.db);
         this.#loop = this.#run();
     }
 
@@ -49,8 +52,10 @@ export class Traffic {
             }
             this.#waiting = new Map();
             try {
-                await this.#rows.add([...rows.values()], readUntil);
+                await this.#rows.add([...rows.values()], readUntil, (em) => this.#top.write(em));
+                this.#top.confirm(true);
             } catch (error) {
+                this.#top.confirm(false);
                 for (const [key, row] of this.#waiting) {
                     const before = rows.get(key);
                     rows.set(key, before === undefined ? row : sumOf(before, row));
@@ -65,6 +70,11 @@ export class Traffic {
     async find(span: Span, most: number): Promise<readonly Row[]> {
         await this.save().catch((error: unknown) => this.#warn(error));
         return this.#rows.find(span, most);
+    }
+
+    /** The most frequent values of the requests, with everything that was read by now. */
+    async top(asked: TopQuestion, most: number): Promise<readonly TopValue[]> {
+        return this.#top.find(this.#ctx.db, asked, most);
     }
 
     /** Forgets what is older than it is kept. */
@@ -101,6 +111,7 @@ export class Traffic {
                 this.#waiting.set(key, row);
             }
             row?.counts.add(record);
+            this.#top.add(record, this.#ctx.settings.trafficAddresses);
         }
     }
 

@@ -61,10 +61,10 @@ export class ProcessList {
         const total = readMemory(this.#machine)?.total ?? 0;
         const bootedAt = readCpu(this.#machine)?.bootedAt ?? 0;
         const users = readUsers(this.#machine);
-        const pageBytes = this.#readPageSize();
+        const pageBytes = (this.#pageBytes ??= readPageBytes(this.#machine));
         const views = all.map((stat): ProcessView => {
             const { pid, parent, name, state, threads } = stat;
-            const before = base?.ticks.get(keyOf(stat));
+            const before = base?.ticks.get(identityOf(stat));
             const uid = this.#machine.owner(`/proc/${pid}`);
             const memory = stat.pages * pageBytes;
             return {
@@ -85,7 +85,7 @@ export class ProcessList {
         });
         const [newest] = this.#baselines;
         if (newest === undefined || at - newest.at >= closestMs) {
-            const ticks = new Map(all.map((stat) => [keyOf(stat), stat.ticks]));
+            const ticks = new Map(all.map((stat) => [identityOf(stat), stat.ticks]));
             this.#baselines = [{ at, ticks }, ...this.#baselines.slice(0, 1)];
         }
         return views;
@@ -98,17 +98,16 @@ export class ProcessList {
             ? null
             : text.slice(0, commandBytes).replace(/\0+$/, '').replaceAll('\0', ' ');
     }
+}
 
-    #readPageSize(): number {
-        return (this.#pageBytes ??=
-            Number(
-                /^KernelPageSize:\s+(\d+) kB$/m.exec(this.#machine.read('/proc/self/smaps') ?? '')?.[1] ?? 4
-            ) * 1024);
-    }
+/** Reads the bytes of a page of memory. */
+export function readPageBytes(machine: Machine): number {
+    const text = machine.read('/proc/self/smaps') ?? '';
+    return Number(/^KernelPageSize:\s+(\d+) kB$/m.exec(text)?.[1] ?? 4) * 1024;
 }
 
 /** Reads all processes, unsorted; other work gets its turn meanwhile. */
-async function readProcesses(machine: Machine): Promise<ProcessStat[]> {
+export async function readProcesses(machine: Machine): Promise<ProcessStat[]> {
     const pids = machine.list('/proc').filter((name) => /^\d+$/.test(name));
     const found: ProcessStat[] = [];
     for (const [index, pid] of pids.entries()) {
@@ -146,7 +145,7 @@ export function startOf({ started }: ProcessStat, bootedAt: number): string | nu
 }
 
 /** Tells a process from a later one with the same number. */
-function keyOf({ pid, started }: ProcessStat): string {
+export function identityOf({ pid, started }: ProcessStat): string {
     return `${pid} ${started}`;
 }
 
