@@ -15,6 +15,7 @@ import { Variables } from './env/variables.ts';
 import { Connections } from './git/connections.ts';
 import { Forges } from './git/forges.ts';
 import { Git } from './git/git.ts';
+import { Lfs } from './git/lfs.ts';
 import type { Machine } from './machine.ts';
 import { Comments } from './previews/comments.ts';
 import { Previews } from './previews/previews.ts';
@@ -69,6 +70,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const variables = new Variables(ctx);
     const connections = new Connections(ctx, folders);
     const git = new Git(ctx, folders);
+    const lfs = new Lfs(ctx, folders);
     const sandboxes = new Sandboxes(ctx, folders);
     const hosts = new Hosts(ctx, folders);
     const stacks = new Stacks(ctx);
@@ -78,7 +80,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const releases = new Releases({ ctx, folders, hosts, processes, sandboxes, stacks, images });
     const retention = new Retention(store, releases);
     const imageBuilder = new ImageBuilder({ folders, artifacts, images });
-    const builder = new Builder({ ctx, folders, git, sandboxes, artifacts, imageBuilder });
+    const builder = new Builder({ ctx, folders, git, lfs, sandboxes, artifacts, imageBuilder });
     const canaries = new Canaries(ctx, hosts, releases);
     const provenance = new Provenance(ctx);
     const released = ctx.hooks.define('deploy.released', { kind: 'notify', summary: 'A release serves' });

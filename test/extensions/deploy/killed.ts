@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -71,6 +72,92 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
         }
     });
 
+    real('end what was cut in a fetch, a command, a canary and a switch as the engine serves', async () => {
+        git.create('cut', {
+            'package.json': '{"scripts":{"start":"node server.js"}}',
+            'server.js': server('old')
+        });
+        const id = await rig.project({
+            name: 'cut',
+            source: { url: git.url('cut') },
+            host: { domain: 'cut.test' },
+            run: { drainSeconds: 1 },
+            health: { successes: 1 }
+        });
+        const old = await rig.serve(id);
+        const stepRuns = (deployment: number, step: string) =>
+            until(
+                async () =>
+                    (await rig.get(`/deployments/${deployment}`)).data.steps.find(
+                        ({ name }: { name: string }) => name === step
+                    ).state === 'running',
+                step
+            );
+        const undone = async (deployment: number) => {
+            const cut = await rig.over(deployment);
+            expect([cut.state, cut.reason, cut.kept]).to.equal(['failed', 'PANEL_DIED', false]);
+            expect((await rig.page('cut.test')).text).to.equal('old');
+            const { data } = await rig.client.get('/api/plugins/deploy');
+            const names = data.services.map(({ name }: { name: string }) => name);
+            expect(names.filter((name: string) => name.startsWith(`p${id}-`))).to.equal([`p${id}-1-web-0`]);
+        };
+        // In the fetch: the server never answers.
+        const commit = git.commit('cut', { 'server.js': server('new') });
+        git.intercept = (request) => request.method === 'POST' && request.url?.includes('/cut.git') === true;
+        const fetching = await rig.begin(id, { commit });
+        await stepRuns(fetching.id, 'fetch');
+        await killed();
+        git.intercept = () => false;
+        await undone(fetching.id);
+        // In a command before the start.
+        await rig.put(`/projects/${id}`, { hooks: { pre: [['sleep', '300']] } });
+        const hooked = await rig.begin(id);
+        await stepRuns(hooked.id, 'hooks');
+        await killed();
+        await undone(hooked.id);
+        await panel.end('SIGTERM');
+        await panel.start();
+        await login();
+        // In a canary, which gets a share of the requests: the old release has all of them again.
+        await rig.put(`/projects/${id}`, { hooks: {}, canary: { weight: 50, seconds: 600 } });
+        const canary = await rig.begin(id);
+        await until(async () => (await rig.get(`/deployments/${canary.id}`)).data.state === 'canary');
+        await until(async () => (await rig.page('cut.test')).text === 'new', 'the canary to answer');
+        await killed();
+        for (let at = 0; at < 6; at += 1) {
+            expect((await rig.page('cut.test')).text).to.equal('old');
+        }
+        await undone(canary.id);
+        // Between the switch of the engine and the record of it: what the engine serves stays.
+        await rig.put(`/projects/${id}`, { canary: null });
+        const switched = await rig.serve(id);
+        await panel.end('SIGTERM');
+        const file = join(panel.dataDir, 'plugins/deploy/data.db');
+        const database = new DatabaseSync(file);
+        database.exec(`update deploy_projects set live = ${old.id} where id = ${id}`);
+        const { steps } = database
+            .prepare('select steps from deploy_deployments where id = ?')
+            .get(switched.id) as { steps: string };
+        const cutSteps = (JSON.parse(steps) as { name: string; state: string }[]).map((step) =>
+            step.name === 'switch'
+                ? { ...step, state: 'running' }
+                : step.name === 'drain'
+                  ? { ...step, state: 'waiting' }
+                  : step
+        );
+        database
+            .prepare(
+                "update deploy_deployments set state = 'releasing', finished_at = null, steps = ? where id = ?"
+            )
+            .run(JSON.stringify(cutSteps), switched.id);
+        database.close();
+        await panel.start();
+        await login();
+        expect(await rig.over(switched.id)).to.include({ state: 'live' });
+        expect((await rig.get(`/projects/${id}`)).data).to.include({ state: 'live', live: switched.id });
+        expect((await rig.page('cut.test')).text).to.equal('new');
+    });
+
     real('go on serving, fail builds that were cut, and leave nothing of them', async () => {
         git.create('app', {
             'package.json': '{"scripts":{"start":"node server.js"}}',
@@ -112,7 +199,8 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
         await killed();
         expect((await rig.over(checking.id)).reason).to.equal('PANEL_DIED');
         const { data: plugin } = await rig.client.get('/api/plugins/deploy');
-        expect(plugin.services.map(({ name }: { name: string }) => name)).to.equal([`p${id}-1-web-0`]);
+        const names = plugin.services.map(({ name }: { name: string }) => name);
+        expect(names.filter((name: string) => name.startsWith(`p${id}-`))).to.equal([`p${id}-1-web-0`]);
         expect(existsSync(join(folder, 'releases/3'))).to.be.false();
         expect((await rig.page('app.test')).text).to.equal('one');
 
@@ -130,7 +218,12 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
         await killed();
         expect((await rig.over(draining.id)).state).to.equal('live');
         expect((await rig.page('app.test')).text).to.equal('two');
-        await until(async () => (await rig.client.get('/api/plugins/deploy')).data.services.length === 1);
+        await until(
+            async () =>
+                (await rig.client.get('/api/plugins/deploy')).data.services.filter(
+                    ({ name }: { name: string }) => name.startsWith(`p${id}-`)
+                ).length === 1
+        );
         expect((await rig.get(`/projects/${id}`)).data).to.include({ state: 'live', live: draining.id });
         expect((await rig.client.get(`${base}/queue`)).data).to.equal({ running: [], waiting: [] });
     });

@@ -6,6 +6,7 @@ import type { Project } from '../deployments/store.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { DeploymentFailed } from '../errors.ts';
 import type { Git } from '../git/git.ts';
+import type { Lfs } from '../git/lfs.ts';
 import type { Folders } from '../releases/folders.ts';
 import { sharedName } from '../releases/processes.ts';
 import type { Sandboxes } from '../sandbox/programs.ts';
@@ -22,6 +23,7 @@ interface Parts {
     readonly ctx: Ctx;
     readonly folders: Folders;
     readonly git: Git;
+    readonly lfs: Lfs;
     readonly sandboxes: Sandboxes;
     readonly artifacts: Artifacts;
     readonly imageBuilder: ImageBuilder;
@@ -73,7 +75,7 @@ export class Builder {
         top: string,
         place: string
     ): Promise<string> {
-        const { folders, git } = this.#parts;
+        const { folders, git, lfs } = this.#parts;
         const { source } = project.config;
         return step('fetch', async () => {
             const store = `${top}/git/repository`;
@@ -87,6 +89,10 @@ export class Builder {
             await git.checkout(store, deployment.commit, checkout, signal);
             if (source.submodules) {
                 await git.submodules(store, deployment.commit, checkout, remote, signal);
+            }
+            if (source.lfs) {
+                const count = await lfs.replace(checkout, remote, signal);
+                log.say(`Fetched ${count} files of Git LFS`, 'fetch');
             }
             const folder = source.path === '' ? checkout : `${checkout}/${source.path}`;
             const entry = await folders.files.stat(folder).catch(() => null);

@@ -92,7 +92,7 @@ function statement(
     commit: string,
     { artifact, plan }: Built
 ): object {
-    const { url, path, submodules } = config.source;
+    const { url, path, submodules, lfs } = config.source;
     return {
         _type: 'https://in-toto.io/Statement/v1',
         subject: [
@@ -107,7 +107,7 @@ function statement(
         predicate: {
             buildDefinition: {
                 buildType: 'urn:portico:deploy:build:v1',
-                externalParameters: { source: { url, ref, path, submodules }, build: config.build },
+                externalParameters: { source: { url, ref, path, submodules, lfs }, build: config.build },
                 internalParameters: {},
                 resolvedDependencies: [{ uri: `git+${url}`, digest: { gitCommit: commit } }]
             },

@@ -47,7 +47,7 @@ function checkKind({ build, run, hooks, canary }: ProjectInput): void {
     const isCompose = kind === 'compose';
     const faults = [
         [
-            kind !== 'dockerfile' && build.dockerfile !== null,
+            kind !== 'dockerfile' && typeof build.dockerfile === 'string',
             'build.dockerfile',
             'It is for the kind dockerfile'
         ],

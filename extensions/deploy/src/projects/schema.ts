@@ -34,6 +34,12 @@ export const argv = () =>
         .max(100);
 
 const path = () => joi.string().pattern(innerPath).max(400);
+/** A choice that most leave as it is. */
+const rarely = () =>
+    joi
+        .boolean()
+        .default(false)
+        .meta({ ui: { advanced: true } });
 const count = (least: number, most: number) => joi.number().integer().min(least).max(most);
 
 /** An object whose keys all have defaults, which is that object when it is left out. */
@@ -72,11 +78,8 @@ const source = joi
             .label('Connection')
             .description('For a repository that is not public')
             .meta({ ui: { ref: 'deploy.connections' } }),
-        submodules: joi
-            .boolean()
-            .default(false)
-            .label('Submodules')
-            .meta({ ui: { advanced: true } })
+        submodules: rarely().label('Submodules'),
+        lfs: rarely().label('Git LFS').description('Over https')
     })
     .label('Repository');
 

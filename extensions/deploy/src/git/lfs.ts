@@ -1,0 +1,234 @@
+/**
+ * Git LFS, by its batch API (git-lfs `docs/api/batch.md`). The plugin asks and downloads itself: the program `git-lfs` would connect to whatever
+ * addresses a repository and its server name, and those of the panel are checked.
+ */
+import { createHash } from 'node:crypto';
+
+import { joi } from '@portico/sdk';
+
+import { DeploymentFailed } from '../errors.ts';
+import type { Folders } from '../releases/folders.ts';
+import type { Ctx } from '../settings.ts';
+import { type Address, hostOf } from './address.ts';
+import type { Remote } from './git.ts';
+
+/** A file of a checkout that stands for another one. */
+interface Pointer {
+    readonly path: string;
+    readonly oid: string;
+    readonly size: number;
+}
+
+/** Where an object is. */
+interface Download {
+    readonly href: string;
+    readonly header?: Readonly<Record<string, string>>;
+}
+
+/** An object as the server answers. */
+interface Found {
+    readonly oid: string;
+    readonly authenticated?: boolean;
+    readonly actions?: { readonly download?: Download };
+    readonly error?: { readonly message?: string };
+}
+
+const pointerForm =
+    /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n(?:[a-z0-9.-]+ .*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d{1,15})\n$/;
+const mostPointerBytes = 1_024;
+const mostObjects = 20_000;
+const mostBytes = 8 * 2 ** 30;
+const atOnce = 100;
+const mostAnswerBytes = 16 * 2 ** 20;
+const mediaType = 'application/vnd.git-lfs+json';
+
+const batchSchema = joi
+    .object({
+        objects: joi
+            .array()
+            .items(
+                joi
+                    .object({
+                        oid: joi.string().required(),
+                        authenticated: joi.boolean(),
+                        actions: joi
+                            .object({
+                                download: joi
+                                    .object({
+                                        href: joi.string().max(10_000).required(),
+                                        header: joi.record(joi.string())
+                                    })
+                                    .unknown(true)
+                            })
+                            .unknown(true),
+                        error: joi.object({ message: joi.string().allow('') }).unknown(true)
+                    })
+                    .unknown(true)
+            )
+            .max(atOnce)
+            .required()
+    })
+    .unknown(true);
+
+/** Puts the files of Git LFS into checkouts. */
+export class Lfs {
+    readonly #ctx: Ctx;
+    readonly #folders: Folders;
+
+    constructor(ctx: Ctx, folders: Folders) {
+        this.#ctx = ctx;
+        this.#folders = folders;
+    }
+
+    /** Replaces the pointers of a checkout by what they stand for. Resolves with how many there were. @throws DeploymentFailed FETCH_FAILED, TOO_LARGE */
+    async replace(checkout: string, remote: Remote, signal: AbortSignal): Promise<number> {
+        const pointers = await this.#pointers(checkout);
+        if (pointers.length === 0) {
+            return 0;
+        }
+        if (remote.address.scheme === 'ssh') {
+            throw new DeploymentFailed(
+                'FETCH_FAILED',
+                'Files of Git LFS are fetched over https, with a token'
+            );
+        }
+        if (pointers.reduce((sum, { size }) => sum + size, 0) > mostBytes) {
+            throw new DeploymentFailed('TOO_LARGE', `The files of Git LFS have more than ${mostBytes} bytes`);
+        }
+        for (let at = 0; at < pointers.length; at += atOnce) {
+            const part = pointers.slice(at, at + atOnce);
+            const found = await this.#ask(remote, part, signal);
+            for (const pointer of part) {
+                await this.#download(checkout, remote, pointer, found.get(pointer.oid), signal);
+            }
+        }
+        return pointers.length;
+    }
+
+    async #pointers(checkout: string): Promise<readonly Pointer[]> {
+        const { files } = this.#folders;
+        const found: Pointer[] = [];
+        const look = async (folder: string): Promise<void> => {
+            for (const { name, type, size } of await files.list(`${checkout}/${folder}`)) {
+                const path = folder === '' ? name : `${folder}/${name}`;
+                if (type === 'folder') {
+                    await look(path);
+                } else if (type === 'file' && size <= mostPointerBytes) {
+                    await using file = await files.open(`${checkout}/${path}`);
+                    const [, oid, bytes] = pointerForm.exec(await file.readFile('utf8')) ?? [];
+                    if (oid !== undefined && found.length < mostObjects) {
+                        found.push({ path, oid, size: Number(bytes) });
+                    }
+                }
+            }
+        };
+        await look('');
+        return found;
+    }
+
+    /** Asks where objects are. */
+    async #ask(
+        remote: Remote,
+        pointers: readonly Pointer[],
+        signal: AbortSignal
+    ): Promise<ReadonlyMap<string, Found>> {
+        const url = `${remote.address.url.replace(/(?:\.git)?\/*$/, '')}.git/info/lfs/objects/batch`;
+        const answer = await this.#fetch(url, {
+            method: 'POST',
+            redirect: 'error',
+            headers: { accept: mediaType, 'content-type': mediaType, ...authorizationOf(remote) },
+            body: JSON.stringify({
+                ...{ operation: 'download', transfers: ['basic'], hash_algo: 'sha256' },
+                objects: pointers.map(({ oid, size }) => ({ oid, size }))
+            }),
+            signal
+        });
+        const { error, value } = batchSchema.validate(await readJson(answer)) as {
+            error?: Error;
+            value: { readonly objects: readonly Found[] };
+        };
+        if (error !== undefined) {
+            throw new DeploymentFailed(
+                'FETCH_FAILED',
+                `Git LFS: the answer cannot be read: ${error.message}`
+            );
+        }
+        return new Map(value.objects.map((each) => [each.oid, each]));
+    }
+
+    /** Writes an object over its pointer, and checks that it is what the pointer says. */
+    async #download(
+        checkout: string,
+        remote: Remote,
+        { path, oid, size }: Pointer,
+        found: Found | undefined,
+        signal: AbortSignal
+    ): Promise<void> {
+        const download = found?.actions?.download;
+        if (download === undefined) {
+            const why = found?.error?.message ?? 'the server does not have it';
+            throw new DeploymentFailed('FETCH_FAILED', `Git LFS: ${path}: ${why}`);
+        }
+        const isOwn = found?.authenticated !== true && isOfHost(download.href, remote.address);
+        const headers = { ...(isOwn ? authorizationOf(remote) : {}), ...download.header };
+        const answer = await this.#fetch(download.href, { headers, signal });
+        const hash = createHash('sha256');
+        let bytes = 0;
+        await using file = await this.#folders.files.open(`${checkout}/${path}`, 'w');
+        for await (const chunk of answer.body ?? []) {
+            bytes += chunk.byteLength;
+            if (bytes > size) {
+                break;
+            }
+            hash.update(chunk);
+            await file.writeFile(chunk);
+        }
+        if (bytes !== size || hash.digest('hex') !== oid) {
+            throw new DeploymentFailed('FETCH_FAILED', `Git LFS: the server gave something else for ${path}`);
+        }
+    }
+
+    async #fetch(url: string, init: RequestInit): Promise<Response> {
+        const answer = await this.#ctx.fetch(url, init).catch((error: unknown) => {
+            init.signal?.throwIfAborted();
+            throw new DeploymentFailed('FETCH_FAILED', `Git LFS: ${(error as Error).message}`, {
+                cause: error
+            });
+        });
+        if (!answer.ok) {
+            throw new DeploymentFailed('FETCH_FAILED', `Git LFS: the server answered ${answer.status}`);
+        }
+        return answer;
+    }
+}
+
+function authorizationOf({ credentials }: Remote): Readonly<Record<string, string>> {
+    return credentials?.kind === 'token'
+        ? {
+              authorization: `Basic ${Buffer.from(`${credentials.username}:${credentials.token}`).toString('base64')}`
+          }
+        : {};
+}
+
+/** Whether an address is of the host that the credentials are for. */
+function isOfHost(href: string, address: Address): boolean {
+    const url = URL.canParse(href) ? new URL(href) : null;
+    return url !== null && url.protocol === `${address.scheme}:` && url.host === hostOf(address);
+}
+
+async function readJson(answer: Response): Promise<unknown> {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of answer.body ?? []) {
+        bytes += chunk.byteLength;
+        if (bytes > mostAnswerBytes) {
+            return null;
+        }
+        chunks.push(chunk);
+    }
+    try {
+        return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
+    } catch {
+        return null;
+    }
+}
