@@ -132,8 +132,9 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
         await rig.put(`/projects/${id}`, { canary: null });
         const switched = await rig.serve(id);
         await panel.end('SIGTERM');
-        const file = join(panel.dataDir, 'plugins/deploy/data.db');
-        const database = new DatabaseSync(file);
+        const names = readdirSync(panel.dataDir, { recursive: true, encoding: 'utf8' });
+        const file = names.find((name) => name.includes('deploy/') && name.endsWith('data.db')) ?? '';
+        const database = new DatabaseSync(join(panel.dataDir, file));
         database.exec(`update deploy_projects set live = ${old.id} where id = ${id}`);
         const { steps } = database
             .prepare('select steps from deploy_deployments where id = ?')
