@@ -21,6 +21,7 @@ const folders = {
     services: 'plugins',
     firewall: 'plugins',
     cronjob: 'plugins',
+    mcpserver: 'plugins',
     acme: 'engine'
 } as const;
 type Name = keyof typeof folders;

@@ -13,6 +13,8 @@ export interface Variant {
     readonly pid: number;
     /** The status that every answer must have; default 200. */
     readonly status?: number;
+    /** Path of a script of wrk that makes the requests; default: GET of the address. */
+    readonly script?: string;
 }
 
 export interface Measured {
@@ -54,12 +56,14 @@ export function wrk({
     url,
     headers = {},
     seconds,
-    connections = 64
+    connections = 64,
+    script
 }: {
     readonly url: string;
     readonly headers?: Readonly<Record<string, string>>;
     readonly seconds: number;
     readonly connections?: number;
+    readonly script?: string | undefined;
 }): Promise<Omit<Measured, 'cpu'> & { readonly requests: number }> {
     // wrk replaces its own header only when it has exactly this spelling.
     const named = Object.entries(headers).flatMap(([name, value]) => [
@@ -69,7 +73,17 @@ export function wrk({
     return new Promise((resolve, reject) => {
         const child = spawn(
             'wrk',
-            ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '--latency', ...named, url],
+            [
+                '-t1',
+                `-c${connections}`,
+                `-d${seconds}s`,
+                '--timeout',
+                '30s',
+                '--latency',
+                ...named,
+                ...(script === undefined ? [] : ['-s', script]),
+                url
+            ],
             { stdio: ['ignore', 'pipe', 'inherit'] }
         );
         let text = '';
@@ -119,12 +133,12 @@ export async function compare<K extends string>(
     const names = Object.keys(variants) as K[];
     const measured = new Map<K, Measured[]>(names.map((name) => [name, []]));
     for (const name of names) {
-        const { url, headers = {}, status = 200 } = variants[name];
-        const found = await statusOf(url, headers);
+        const { url, headers = {}, status = 200, script } = variants[name];
+        const found = script === undefined ? await statusOf(url, headers) : status;
         if (found !== status) {
             throw new Error(`${name} answers ${found}`);
         }
-        await wrk({ url, headers, seconds: 1, connections });
+        await wrk({ url, headers, seconds: 1, connections, script });
     }
     for (let round = 0; round < rounds; round += 1) {
         for (const name of round % 2 === 0 ? names : names.toReversed()) {
@@ -134,7 +148,8 @@ export async function compare<K extends string>(
                 url: variant.url,
                 headers: variant.headers ?? {},
                 seconds,
-                connections
+                connections,
+                script: variant.script
             });
             if ((variant.status ?? 200) < 400 && run.failures > 0) {
                 throw new Error(`${run.failures} of ${requests} answers of ${name} are failures`);

@@ -13,6 +13,7 @@ import { type Head, type HeadFile, openHead, readHead } from './chain/head.ts';
 import { auditKeys, type CheckpointRow } from './chain/keys.ts';
 import { pruneAudit } from './chain/prune.ts';
 import { type Verification, verifyChain } from './chain/verify.ts';
+import { AloneEntries } from './entry/alone.ts';
 import { draftOf, type EntryRow, type EntryView, viewOf } from './entry/row.ts';
 import { Refusals, type RefusalsOptions } from './refusals.ts';
 import { Indexer } from './search/indexer.ts';
@@ -70,6 +71,7 @@ export class Audit implements Recorder {
     readonly #indexer: Indexer;
     readonly #search: Search;
     readonly #refusals: Refusals;
+    readonly #alone: AloneEntries;
     readonly #byId: ReturnType<Database['prepare']>;
     /** What was wrong with the chain when the panel started. */
     readonly #break: ReturnType<typeof findBreak>;
@@ -104,6 +106,13 @@ export class Audit implements Recorder {
         });
         this.#search = new Search(db, this.#indexer, () => this.#chain.head.sequence);
         this.#byId = db.prepare('select * from audit_entries where id = ?');
+        this.#alone = new AloneEntries((entries) =>
+            db.write(async (tx) => {
+                for (const entry of entries) {
+                    await this.record(tx, entry);
+                }
+            })
+        );
         this.#refusals = new Refusals({
             windowMs: options.refusalWindowMs ?? 60_000,
             failed: (error) => log.error('Counted refusals could not be recorded', { error }),
@@ -126,8 +135,8 @@ export class Audit implements Recorder {
         tx.afterCommit(() => this.#options.recorded?.(entry));
     }
 
-    async recordAlone(entry: AuditEntry): Promise<void> {
-        await this.#options.db.write((tx) => this.record(tx, entry));
+    recordAlone(entry: AuditEntry): Promise<void> {
+        return this.#alone.add(entry);
     }
 
     /** Appends an entry of the panel's own work. */
@@ -259,6 +268,7 @@ export class Audit implements Recorder {
         await Promise.allSettled([this.#verifying, this.#pruning]);
         try {
             await this.#refusals.close();
+            await this.#alone.close();
             await this.#checkpoint();
         } finally {
             await this.#indexer.close();

@@ -1,0 +1,256 @@
+/** What an agent's door costs: a call of a tool against the same call by REST, the list of tools, and sessions. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+
+import { base, type Mode, pluginFolder } from '../../extensions/mcpserver/rig.ts';
+import { type Client as PanelClient } from '../../support/panel/client.ts';
+import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
+import { until } from '../../support/until.ts';
+import { median, number, type Report } from '../report.ts';
+import { compare, memoryOf, ratio } from '../servers/load.ts';
+
+/** Each has limits of its own, and sessions. */
+const agents = 10;
+const hosts = 20;
+const sessionsOfEach = 20;
+
+/** A request as a client of the protocol sent it. */
+interface Sent {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+}
+
+export async function bench(report: Report): Promise<void> {
+    const folder = pluginFolder();
+    const panel = await createPanelProcess({
+        environment: { PORTICO_PLUGIN_DIRS: join(folder, 'plugins') }
+    });
+    const scripts = mkdtempSync(join(tmpdir(), 'portico-mcp-bench-'));
+    try {
+        await panel.start();
+        const admin = await panel.login();
+        await until(
+            async () => (await admin.get('/api/plugins/mcpserver')).data?.state === 'running',
+            'the plugin to run'
+        );
+        await admin.put('/api/plugins/mcpserver', { settings: { callsPerMinute: 6_000, parallelCalls: 64 } });
+        for (let index = 0; index < hosts; index += 1) {
+            await admin.post('/api/hosts', {
+                name: `bench ${index}`,
+                domains: [`bench-${index}.test`],
+                upstream: '127.0.0.1:9'
+            });
+        }
+        const tokens = await makeTokens(admin);
+        await measureCalls(report, panel, { tokens, scripts });
+        await measureLists(report, panel, tokens[0] ?? '');
+        await measureSessions(report, panel, { admin, tokens });
+    } finally {
+        await panel.close();
+        rmSync(scripts, { recursive: true, force: true });
+        rmSync(folder, { recursive: true, force: true });
+    }
+}
+
+async function makeTokens(admin: PanelClient): Promise<readonly string[]> {
+    const tokens: string[] = [];
+    for (let index = 0; index < agents; index += 1) {
+        const { data } = await admin.post('/api/auth/tokens', {
+            name: `agent ${index}`,
+            permissions: ['mcpserver:use', 'hosts:read', 'settings:read', 'users:read', 'engine:read']
+        });
+        tokens.push(data.token as string);
+    }
+    return tokens;
+}
+
+async function measureCalls(
+    report: Report,
+    panel: PanelProcess,
+    { tokens, scripts }: { readonly tokens: readonly string[]; readonly scripts: string }
+): Promise<void> {
+    const rest = `http://127.0.0.1:${panel.port}/api/hosts?limit=${hosts}`;
+    const script = (name: string, sent: readonly Sent[]): string => {
+        const path = join(scripts, `${name}.lua`);
+        writeFileSync(path, luaOf(sent));
+        return path;
+    };
+    const plain = tokens.map((token) => ({ headers: { authorization: `Bearer ${token}` }, body: '' }));
+    const sent = {
+        auto: await Promise.all(tokens.map((token) => captureCall(panel, token, 'auto'))),
+        legacy: await Promise.all(tokens.map((token) => captureCall(panel, token, 'legacy')))
+    };
+    const { pid } = panel;
+    const url = `http://127.0.0.1:${panel.port}${base}/mcp`;
+    const found = await compare(
+        {
+            rest: { url: rest, pid, script: script('rest', plain) },
+            auto: { url, pid, script: script('auto', sent.auto) },
+            legacy: { url, pid, script: script('legacy', sent.legacy) }
+        },
+        { rounds: 5, seconds: 2, connections: 16 }
+    );
+    for (const [mode, name] of [
+        ['auto', 'without sessions (2026-07-28)'],
+        ['legacy', 'in a session (2025-11-25)']
+    ] as const) {
+        report.add({
+            target: 'mc1',
+            what: `calls of hosts.list ${name}, against the same by REST`,
+            value: ratio(found[mode], found.rest),
+            least: [0.03, 0.5],
+            of: `${number(found[mode].rate)} of ${number(found.rest.rate)} /s`
+        });
+    }
+}
+
+/** The request that a real client sends for a call of `hosts.list`. */
+async function captureCall(panel: PanelProcess, token: string, mode: Mode): Promise<Sent> {
+    const client = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode } });
+    let last: Sent | null = null;
+    const transport = new StreamableHTTPClientTransport(
+        new URL(`http://127.0.0.1:${panel.port}${base}/mcp`),
+        {
+            requestInit: { headers: { authorization: `Bearer ${token}` } },
+            fetch: (address, init) => {
+                const body = String(init?.body ?? '');
+                if (body.includes('tools/call')) {
+                    last = { headers: Object.fromEntries(new Headers(init?.headers)), body };
+                }
+                return fetch(address, init);
+            }
+        }
+    );
+    await client.connect(transport);
+    const answer = await client.callTool({ name: 'hosts__list', arguments: { query: { limit: hosts } } });
+    if (answer.isError === true || last === null) {
+        throw new Error(JSON.stringify(answer));
+    }
+    return last;
+}
+
+/** A script of wrk: the requests in turn, each with an id of its own. */
+function luaOf(sent: readonly Sent[]): string {
+    const quoted = (text: string): string => `[==[${text}]==]`;
+    const each = sent.map(({ headers, body }) => {
+        const named = Object.entries(headers).map(([name, value]) => `[ ${quoted(name)} ]=${quoted(value)}`);
+        return `{ headers = { ${named.join(', ')} }, body = ${quoted(body)} }`;
+    });
+    return `local sent = { ${each.join(',\n')} }
+local count = 1000
+request = function()
+    count = count + 1
+    local one = sent[count % #sent + 1]
+    if one.body == '' then
+        return wrk.format('GET', nil, one.headers)
+    end
+    return wrk.format('POST', nil, one.headers, (one.body:gsub('"id":%d+', '"id":' .. count)))
+end
+`;
+}
+
+async function measureLists(report: Report, panel: PanelProcess, token: string): Promise<void> {
+    const client = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+    await client.connect(
+        new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${panel.port}${base}/mcp`), {
+            requestInit: { headers: { authorization: `Bearer ${token}` } }
+        })
+    );
+    const times: number[] = [];
+    let tools = 0;
+    for (let round = 0; round < 15; round += 1) {
+        const began = performance.now();
+        tools = (await client.listTools()).tools.length;
+        times.push(performance.now() - began);
+    }
+    await client.close();
+    report.add({
+        target: 'mc2',
+        what: 'a list of tools, as a client reads it',
+        value: median(times),
+        unit: 'ms',
+        most: [60, 30],
+        of: `${tools} tools`
+    });
+}
+
+async function measureSessions(
+    report: Report,
+    panel: PanelProcess,
+    { admin, tokens }: { readonly admin: PanelClient; readonly tokens: readonly string[] }
+): Promise<void> {
+    await endAll(admin);
+    const before = memoryOf(panel.pid);
+    for (let index = 0; index < sessionsOfEach; index += 1) {
+        for (const token of tokens) {
+            await begin(panel, token);
+        }
+    }
+    const { data } = await admin.get(`${base}/status`);
+    report.add({
+        target: 'mc3',
+        what: `${data.sessions} idle sessions`,
+        value: memoryOf(panel.pid) - before,
+        unit: 'MB',
+        most: [120, 60]
+    });
+    await endAll(admin);
+    const settled = memoryOf(panel.pid);
+    for (let index = 0; index < 1_000; index += 1) {
+        await end(
+            panel,
+            tokens[index % tokens.length] ?? '',
+            await begin(panel, tokens[index % tokens.length] ?? '')
+        );
+    }
+    const left = (await admin.get(`${base}/status`)).data.sessions as number;
+    report.add({
+        target: 'mc4',
+        what: '1000 sessions that were opened and closed: sessions that are left',
+        value: left,
+        most: [0, 0],
+        of: `${number(memoryOf(panel.pid) - settled)} MB more`
+    });
+}
+
+async function endAll(admin: PanelClient): Promise<void> {
+    for (const { id } of (await admin.get(`${base}/sessions`)).data as { id: string }[]) {
+        await admin.delete(`${base}/sessions/${id}`);
+    }
+}
+
+const accept = 'application/json, text/event-stream';
+
+async function begin(panel: PanelProcess, token: string): Promise<string> {
+    const answer = await fetch(`http://127.0.0.1:${panel.port}${base}/mcp`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept },
+        body: JSON.stringify({
+            jsonrpc: '2.0',
+            id: 1,
+            method: 'initialize',
+            params: {
+                protocolVersion: '2025-11-25',
+                capabilities: {},
+                clientInfo: { name: 'bench', version: '1' }
+            }
+        })
+    });
+    const text = await answer.text();
+    const session = answer.headers.get('mcp-session-id');
+    if (session === null) {
+        throw new Error(text);
+    }
+    return session;
+}
+
+async function end(panel: PanelProcess, token: string, session: string): Promise<void> {
+    const answer = await fetch(`http://127.0.0.1:${panel.port}${base}/mcp`, {
+        method: 'DELETE',
+        headers: { authorization: `Bearer ${token}`, 'mcp-session-id': session }
+    });
+    await answer.arrayBuffer();
+}

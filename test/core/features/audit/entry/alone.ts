@@ -1,0 +1,48 @@
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { AloneEntries } from '../../../../../core/src/features/audit/entry/alone.ts';
+import type { AuditEntry } from '../../../../../core/src/server/http/ports.ts';
+
+export const lab = Lab.script();
+const { describe, it } = lab;
+
+// Only the action is looked at.
+const entry = (action: string): AuditEntry => ({ action }) as AuditEntry;
+const gather = (): { readonly entries: AloneEntries; readonly written: string[] } => {
+    const written: string[] = [];
+    const entries = new AloneEntries(async (all) => {
+        const actions = all.map(({ action }) => action);
+        if (actions.includes('bad')) {
+            throw new Error(actions.join(' '));
+        }
+        written.push(actions.join(' '));
+    });
+    return { entries, written };
+};
+
+describe('AloneEntries', () => {
+    it('writes those of one turn together, in order, and later ones by themselves', async () => {
+        const { entries, written } = gather();
+        await Promise.all(['a', 'b', 'c'].map((action) => entries.add(entry(action))));
+        await entries.add(entry('d'));
+        expect(written).to.equal(['a b c', 'd']);
+    });
+
+    it('writes each alone where one of them cannot be written', async () => {
+        const { entries, written } = gather();
+        const results = await Promise.allSettled(
+            ['a', 'bad', 'b'].map((action) => entries.add(entry(action)))
+        );
+        expect(results.map(({ status }) => status)).to.equal(['fulfilled', 'rejected', 'fulfilled']);
+        expect(written).to.equal(['a', 'b']);
+    });
+
+    it('has handed over what was added when it is closed', async () => {
+        const { entries, written } = gather();
+        const added = entries.add(entry('a'));
+        await entries.close();
+        expect(written).to.equal(['a']);
+        await added;
+    });
+});
