@@ -108,6 +108,13 @@ export const SYSTEM_PACKAGES = [
         for: 'test',
         what: 'the firewall of the tests'
     },
+    {
+        command: 'fail2ban-server',
+        package: 'fail2ban',
+        unit: 'fail2ban.service',
+        for: 'test',
+        what: 'what bans addresses by logs, whose bans the firewall lists and lifts in tests'
+    },
     { command: 'ip', package: 'iproute2', for: 'test', what: 'what makes network namespaces for the tests' },
     {
         command: 'dockerd',
