@@ -22,6 +22,8 @@ const folders = {
     firewall: 'plugins',
     cronjob: 'plugins',
     mcpserver: 'plugins',
+    container: 'plugins',
+    appstore: 'plugins',
     acme: 'engine'
 } as const;
 type Name = keyof typeof folders;

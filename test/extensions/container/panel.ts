@@ -145,6 +145,20 @@ export class PanelBesideEngine implements AsyncDisposable {
         });
     }
 
+    /** The process of the panel. */
+    get pid(): number {
+        return this.#panel?.pid ?? 0;
+    }
+
+    /** Reads what is below `/api/plugins` to its end, in a process of its own. */
+    read(path: string): ChildProcess {
+        const url = `http://${host}:${panelPort}/api/plugins${path}`;
+        const authorization = `authorization: Bearer ${this.#token}`;
+        return spawn('nsenter', [`--net=${this.#namespace.path}`, 'curl', '-sN', '-H', authorization, url], {
+            stdio: ['ignore', 'pipe', 'inherit']
+        });
+    }
+
     /** Sends a file below `/api/plugins` from a process of its own, and gives that: a killed panel leaves it with a cut connection. */
     send(method: string, path: string, file: string): ChildProcess {
         return this.spawn(
