@@ -1,12 +1,14 @@
 /** The hooks of the core that the plugin taps. */
 import { isFailure, joi } from '@portico/sdk';
 
+import { collectApps, restoreApps } from './install/export-section.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 import { localSource, type NewSource } from './sources/sources.ts';
 
 const item = 'sources';
-const leftOut = ['installed apps and their data: they are stacks and volumes of this machine'];
+const appsItem = 'apps';
+const leftOut = ['data of apps: they belong into a backup', 'older revisions of apps, and what waits'];
 
 const exported = joi.object({
     sources: joi
@@ -26,8 +28,9 @@ const exported = joi.object({
         .required()
 });
 
-/** Takes part in exports and imports of the panel: sources with their pinned keys. */
-export function registerHooks(ctx: Ctx, { sources }: Services): void {
+/** Takes part in exports and imports of the panel: sources with their pinned keys, and installed apps. */
+export function registerHooks(ctx: Ctx, services: Services): void {
+    const { sources } = services;
     ctx.hooks.tap('export.collect', async () => {
         const rows = (await sources.list()).filter(({ name }) => name !== localSource);
         const data = {
@@ -37,23 +40,36 @@ export function registerHooks(ctx: Ctx, { sources }: Services): void {
                 ...(branch === null ? {} : { branch })
             }))
         };
-        return [{ name: item, data, leftOut }];
+        return [
+            { name: item, data },
+            { name: appsItem, data: await collectApps(services), leftOut }
+        ];
     });
     ctx.hooks.tap('import.restore', async ({ items, mode }) => {
+        const outcomes: { item: string; ok: boolean; message?: string }[] = [];
+        const tell = (name: string, problems: readonly string[]): void => {
+            outcomes.push(
+                problems.length === 0
+                    ? { item: name, ok: true }
+                    : { item: name, ok: false, message: `Not restored: ${problems.join('; ')}` }
+            );
+        };
         const given = items.find(({ name }) => name === item);
-        if (given === undefined) {
-            return [];
+        if (given !== undefined) {
+            const { error, value } = exported.required().validate(given.data);
+            tell(
+                item,
+                error === undefined
+                    ? await restore(value.sources as NewSource[], mode, sources)
+                    : [error.message]
+            );
         }
-        const { error, value } = exported.required().validate(given.data);
-        if (error !== undefined) {
-            return [{ item, ok: false, message: error.message }];
+        // After the sources: an app belongs to the key of its own.
+        const apps = items.find(({ name }) => name === appsItem);
+        if (apps !== undefined) {
+            tell(appsItem, await restoreApps(apps.data, services));
         }
-        const problems = await restore(value.sources as NewSource[], mode, sources);
-        return [
-            problems.length === 0
-                ? { item, ok: true }
-                : { item, ok: false, message: `Not restored: ${problems.join('; ')}` }
-        ];
+        return outcomes;
     });
 }
 

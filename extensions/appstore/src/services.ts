@@ -25,6 +25,7 @@ export interface Services {
     readonly planner: Planner;
     readonly drafts: Drafts;
     readonly store: InstalledStore;
+    readonly hosts: AppHosts;
     readonly operations: Operations;
     readonly backups: Backups;
     readonly apps: Apps;
@@ -48,6 +49,6 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const syncs = new Syncs(ctx, { sources, files, machine });
     return {
         ...{ machine, files, sources, syncs, catalogue, planner, drafts, store },
-        ...{ operations, backups, apps, updates }
+        ...{ hosts, operations, backups, apps, updates }
     };
 }

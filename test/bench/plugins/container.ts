@@ -18,6 +18,8 @@ const logBytes = 100 * 1_048_576;
 /** The most that the route gives of what was written before. */
 const lines = 100_000;
 const rounds = 5;
+/** For so long a container has to run before a deploy counts as a success. */
+const settledMs = 1_000;
 
 export async function bench(report: Report): Promise<void> {
     if (noEngine !== undefined) {
@@ -106,10 +108,10 @@ async function measureStack(report: Report, rig: ContainerRig): Promise<void> {
     }
     report.add({
         target: 'co1',
-        what: 'a stack of five services against the same calls of the engine',
-        value: median(with_) / median(without),
+        what: 'a stack of five services, without the second that it has to run, against the same calls',
+        value: (median(with_) - settledMs) / median(without),
         most: [1.3, 1.1],
-        of: `${number(median(with_))} of ${number(median(without))} ms`
+        of: `${number(median(with_))} less ${settledMs} of ${number(median(without))} ms`
     });
 }
 

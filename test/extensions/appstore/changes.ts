@@ -201,6 +201,47 @@ describe('Updates of apps on a real engine', { timeout: limitMs }, () => {
         await publish(app('1.4.9'));
     });
 
+    real('come back with an import, stopped, and run with consent and the data of a backup', async () => {
+        await publish(app('1.4.0', { form: [{ name: 'KEY', type: 'random', min: 20 }] }));
+        await install('moved', { domain: 'moved.example', autoUpdate: 'patch' });
+        const { address } = await get('moved');
+        const { data: secrets } = await rig.get('/installed/moved/secrets');
+        const [given] = await rig.host.hooks.run('export.collect', { maxBytes: 10_000_000 });
+        const items = (given?.ok === true ? given.result : []) as { name: string; data: Part[] }[];
+        const load = async (change: Part = {}): Promise<Data> => {
+            const apps = (items.find(({ name }) => name === 'apps')?.data ?? [])
+                .filter(({ name }) => name === 'moved')
+                .map((each) => ({ ...each, ...change }));
+            const [outcome] = await rig.host.hooks.run('import.restore', {
+                version: '1.0.0',
+                mode: 'merge',
+                items: [{ name: 'apps', data: apps }]
+            });
+            return outcome?.ok === true ? (outcome.result as Data)[0] : outcome;
+        };
+        expect(await load()).to.equal({ item: 'apps', ok: true });
+        await rig.make('/installed/moved?keepData=false', undefined, 'DELETE');
+        expect((await load({ keyId: 'other' })).message).to.contain('another key');
+        expect((await load({ document: '{}' })).ok).to.equal(false);
+        expect((await rig.get('/installed/moved')).code).to.equal(40400);
+        expect(await load()).to.equal({ item: 'apps', ok: true });
+        expect(await load()).to.equal({ item: 'apps', ok: true });
+        expect(await get('moved')).to.include({ state: 'stopped', version: '1.4.0', address, hostId: null });
+        expect((await get('moved')).lastError).to.contain('imported');
+        expect(rig.answer(address)).to.equal(null);
+        const asked = await rig.put('/installed/moved', { values: {} });
+        expect(asked.code).to.equal(40951);
+        const { consent } = asked.data.plan;
+        await rig.make('/installed/moved', { values: {}, consent }, 'PUT');
+        expect(await get('moved')).to.include({ state: 'running', address, lastError: null });
+        expect((await get('moved')).autoUpdate).to.equal('patch');
+        expect((await rig.get('/installed/moved/secrets')).data).to.equal(secrets);
+        expect(rig.host.hosts.hosts.map(({ domain }) => domain)).to.equal(['moved.example']);
+        expect(await page('moved')).to.equal('first');
+        await rig.make('/installed/moved?keepData=false', undefined, 'DELETE');
+        await publish(app('1.4.9'));
+    });
+
     real('come from the app’s own source and key alone, whatever another one offers', async () => {
         await using other = await Publisher.start();
         rig.serve('other.example', other);

@@ -37,11 +37,11 @@ export class AppHosts {
 
     /** Makes the host of an installed app follow its domain. @returns its id now */
     async follow(id: number | null, before: Layout, after: Layout, actor: Actor): Promise<number | null> {
-        if (before.domain === after.domain) {
-            return id;
-        }
         if (id === null) {
             return this.create(after, actor, true);
+        }
+        if (before.domain === after.domain) {
+            return id;
         }
         if (after.domain === null) {
             await this.remove(id);
@@ -49,6 +49,12 @@ export class AppHosts {
         }
         await this.#ctx.hosts.update(id, { domain: after.domain }, { as: actor });
         return id;
+    }
+
+    /** The plugin's own host of a domain; null where there is none. */
+    async own(domain: string | null): Promise<number | null> {
+        const hosts = domain === null ? [] : await this.#ctx.hosts.list({ owner: this.#ctx.name, domain });
+        return hosts[0]?.id ?? null;
     }
 
     /** Removes the host, if it is still there. */

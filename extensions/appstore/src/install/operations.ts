@@ -258,6 +258,11 @@ export class Operations {
             }
             return;
         }
+        if (operation.stackRevision === null && !operation.wasRunning) {
+            // It came with an import and had no stack: it has none again.
+            await container.remove({ stack, volumes: false }, callOf(run));
+            return;
+        }
         if (operation.snapshot !== null) {
             await container.control({ stack, action: 'stop' }, callOf(run));
             await container.restore({ stack, snapshot: operation.snapshot }, callOf(run));

@@ -53,6 +53,9 @@ export interface Operation {
 /** Revisions of an app that are kept; older ones that a backup belongs to stay as long as that. */
 const revisionsKept = 10;
 
+/** Why there is the first revision of an app that came with an import: nothing of it runs yet. */
+export const importedBecause = 'imported';
+
 /** Keeps what is installed. */
 export class InstalledStore {
     readonly #ctx: Ctx;

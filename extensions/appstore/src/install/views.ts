@@ -4,7 +4,7 @@ import type { InstalledRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { addressOf, stackOf, urlOf } from './layout.ts';
 import type { AppPlan } from './planner.ts';
-import type { InstalledStore, Revision } from './store.ts';
+import { importedBecause, type InstalledStore, type Revision } from './store.ts';
 
 /** A plan as answers show it. */
 export function planView(plan: AppPlan) {
@@ -35,9 +35,12 @@ export function planView(plan: AppPlan) {
 }
 
 /** The state of an app, from its own and that of its stack. */
-function stateOf({ state, revision }: InstalledRow, stack: string | null): string {
+function stateOf({ state, revision }: InstalledRow, stack: string | null, because: string | null): string {
     if (state !== 'ready') {
         return state;
+    }
+    if (stack === null && because === importedBecause) {
+        return 'stopped';
     }
     if (revision === 0 || stack === null || stack === 'absent') {
         return 'failed';
@@ -88,7 +91,7 @@ export async function installedView(
                 ? row.state === 'ready'
                     ? 'degraded'
                     : row.state
-                : stateOf(row, stack?.state ?? null),
+                : stateOf(row, stack?.state ?? null, revision?.because ?? null),
         address: addressOf({ port }),
         url: urlOf({ domain, ssl, port }),
         stack: stackOf(name),
