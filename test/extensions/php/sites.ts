@@ -67,6 +67,14 @@ describe('A site of PHP', { timeout: limitMs }, () => {
         await rig.delete(`/sites/${id}?deleteFiles=true`);
     });
 
+    real('is refused with a runtime that is not driven, and nothing of it is made', async () => {
+        const name = rig.name('franken');
+        const refused = await rig.post('/sites', { name, domain: 'franken.test', runtime: 'frankenphp' });
+        expect([refused.status, refused.code]).to.equal([503, 50302]);
+        expect(hasAccount(`php-${name}`)).to.be.false();
+        expect((await rig.get('/sites')).data).to.equal([]);
+    });
+
     real('is taken back whole when its making fails', async () => {
         const name = rig.name('failed');
         const taken = await rig.create('taken');

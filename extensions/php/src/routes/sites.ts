@@ -61,7 +61,10 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
         validate: { payload: newSiteSchema },
         returns: taskSchema,
         async handler({ payload, actor, audit }) {
-            const { runtime: _runtime, ...input } = payload;
+            const { runtime, ...input } = payload;
+            if (runtime === 'frankenphp') {
+                throw errors.toolMissing('FrankenPHP', 'the panel drives PHP-FPM: make the site with it');
+            }
             if (input.template === 'wordpress' && input.wordpress === undefined) {
                 throw errors.invalid([{ path: 'wordpress', message: 'The template wordpress needs it' }]);
             }

@@ -82,7 +82,7 @@ export const newSiteSchema = joi.object({
     ...common,
     release: releaseSchema(),
     runtime: joi
-        .choice({ fpm: 'PHP-FPM' })
+        .choice({ fpm: 'PHP-FPM', frankenphp: 'FrankenPHP, which is not driven yet' })
         .default('fpm')
         .label('Runtime')
         .meta({ ui: { advanced: true } }),
