@@ -1,6 +1,5 @@
 /** One request to a model, by the client libraries of the two protocols. */
-import { createAnthropic } from '@ai-sdk/anthropic';
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible';
 import type {
     APICallError,
     LanguageModelV4,
@@ -85,7 +84,8 @@ export class Models {
         const signal = AbortSignal.any([request.signal, silence.signal]);
         const timer = setTimeout(() => silence.abort(), this.#patienceMs);
         try {
-            const { stream } = await this.#model(endpoint).doStream({
+            const model = await this.#model(endpoint);
+            const { stream } = await model.doStream({
                 prompt: request.prompt,
                 ...(request.tools === undefined || request.tools.length === 0
                     ? {}
@@ -118,7 +118,8 @@ export class Models {
         signal: AbortSignal
     ): Promise<{ readonly vectors: readonly (readonly number[])[]; readonly tokens: number | undefined }> {
         try {
-            const { embeddings, usage } = await this.#compatible({ ...endpoint, embeddingModel })
+            const provider = await this.#compatible({ ...endpoint, embeddingModel });
+            const { embeddings, usage } = await provider
                 .embeddingModel(embeddingModel ?? '')
                 .doEmbed({ values: [...values], abortSignal: this.#timed(signal) });
             return { vectors: embeddings, tokens: usage?.tokens };
@@ -156,20 +157,24 @@ export class Models {
         return AbortSignal.any([signal, AbortSignal.timeout(this.#patienceMs)]);
     }
 
-    #model(endpoint: Endpoint): LanguageModelV4 {
+    /** The client libraries are loaded with the first request: a panel starts sooner without them. */
+    async #model(endpoint: Endpoint): Promise<LanguageModelV4> {
         const { baseUrl, apiKey, headers, model, type } = endpoint;
-        return type === 'anthropic'
-            ? // Without a key of its own, the library would look for one in the environment of the panel.
-              createAnthropic({
-                  baseURL: baseUrl,
-                  apiKey: apiKey ?? 'none',
-                  headers,
-                  fetch: this.#ctx.fetch
-              })(model)
-            : this.#compatible(endpoint).chatModel(model);
+        if (type !== 'anthropic') {
+            return (await this.#compatible(endpoint)).chatModel(model);
+        }
+        const { createAnthropic } = await import('@ai-sdk/anthropic');
+        // Without a key of its own, the library would look for one in the environment of the panel.
+        return createAnthropic({
+            baseURL: baseUrl,
+            apiKey: apiKey ?? 'none',
+            headers,
+            fetch: this.#ctx.fetch
+        })(model);
     }
 
-    #compatible({ baseUrl, apiKey, headers }: Endpoint): ReturnType<typeof createOpenAICompatible> {
+    async #compatible({ baseUrl, apiKey, headers }: Endpoint): Promise<OpenAICompatibleProvider> {
+        const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
         return createOpenAICompatible({
             name: 'provider',
             baseURL: baseUrl,
