@@ -24,6 +24,7 @@ const folders = {
     mcpserver: 'plugins',
     container: 'plugins',
     appstore: 'plugins',
+    deploy: 'plugins',
     acme: 'engine'
 } as const;
 type Name = keyof typeof folders;
