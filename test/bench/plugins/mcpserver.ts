@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 import { base, type Mode, pluginFolder } from '../../extensions/mcpserver/rig.ts';
-import { type Client as PanelClient } from '../../support/panel/client.ts';
+import type { Client as PanelClient } from '../../support/panel/client.ts';
 import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
 import { until } from '../../support/until.ts';
 import { median, number, type Report } from '../report.ts';
