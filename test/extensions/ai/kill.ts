@@ -101,7 +101,7 @@ describe('the assistant after kill -9', patient, () => {
             const messages = async (): Promise<Any> =>
                 (await admin.get(`${base}/conversations/${talk}/messages`)).data;
             await until(async () => model.questions.length === 3, 'the answer to begin');
-        expect(await messages()).to.have.length(2);
+            expect(await messages()).to.have.length(2);
 
             await panel.end('SIGKILL');
             await Promise.all([executing, talking]);
