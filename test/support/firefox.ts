@@ -20,6 +20,8 @@ export function startFirefox(): Promise<Browser> {
         browser: 'firefox',
         ...(binary === undefined ? {} : { executablePath: binary }),
         headless: true,
+        args: ['--width=1280', '--height=900'],
+        defaultViewport: null,
         extraPrefsFirefox: { 'network.dns.localDomains': 'panel.example' }
     });
 }

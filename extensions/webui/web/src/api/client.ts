@@ -1,5 +1,6 @@
 /** Calls of the panel's API: the token, its refresh, freshness, keys against doing a thing twice, and failures as one class. */
 import { randomId } from '../browser/ids.ts';
+import { Store } from '../kit/store.ts';
 import { ApiFailure, unreachable } from './failure.ts';
 import { accessToken, end, refreshToken, renew, type TokenPair } from './session.ts';
 
@@ -62,9 +63,15 @@ export async function exchange(method: string, path: string, options: CallOption
         if (error.reason === 'TOKEN_REVOKED') {
             end();
         }
+        if (error.reason === 'TOTP_SETUP_REQUIRED') {
+            needsTotp.set(true);
+        }
         throw error;
     }
 }
+
+/** Whether the panel lets the user do nothing until a second factor is set up. It stays until the recovery codes were read. */
+export const needsTotp = new Store(false);
 
 /** The access token for libraries that send requests by themselves. It is renewed first where it is missing. */
 export async function freshToken(): Promise<string> {

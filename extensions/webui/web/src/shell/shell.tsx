@@ -3,10 +3,10 @@ import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { Link, Route, Switch, useLocation } from 'wouter-preact';
 
-import { onStepUp } from '../api/client.ts';
+import { needsTotp, onStepUp } from '../api/client.ts';
 import { followPanel, isReached } from '../api/live.ts';
 import type { Me } from '../api/login.ts';
-import { useRead } from '../api/queries.ts';
+import { invalidate, useRead } from '../api/queries.ts';
 import { Button } from '../kit/button.tsx';
 import { Icon } from '../kit/icon.tsx';
 import { Page, Waiting } from '../kit/page.tsx';
@@ -47,6 +47,7 @@ const Generated = lazy(() => import('../generated/page.tsx'));
 /** The screens of a user who is logged in. */
 export function Shell() {
     const { data: me, error } = useRead<Me>('/api/auth/me');
+    const isTotpNeeded = useStore(needsTotp);
     useEffect(() => {
         onStepUp(askToStepUp);
         return followPanel();
@@ -54,8 +55,12 @@ export function Shell() {
     if (me?.mustChangePassword === true || error?.reason === 'PASSWORD_CHANGE_REQUIRED') {
         return <ForcedPassword />;
     }
-    if (error?.reason === 'TOTP_SETUP_REQUIRED') {
-        return <ForcedTotp />;
+    if (isTotpNeeded) {
+        const done = (): void => {
+            needsTotp.set(false);
+            void invalidate('/api');
+        };
+        return <ForcedTotp onDone={done} />;
     }
     if (me === undefined) {
         return <Waiting error={error} />;

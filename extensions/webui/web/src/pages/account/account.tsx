@@ -53,7 +53,12 @@ export default function Account() {
 }
 
 function SecondFactor({ isOn }: { readonly isOn: boolean }) {
-    const [isOpen, setOpen] = useState(false);
+    // What was opened stays: the recovery codes are shown when the factor is on already.
+    const [opened, setOpened] = useState<'setup' | 'removal' | null>(null);
+    const close = (): void => {
+        setOpened(null);
+        void invalidate('/api/auth');
+    };
     return (
         <section class="card">
             <h2>{t('Second factor')}</h2>
@@ -62,18 +67,14 @@ function SecondFactor({ isOn }: { readonly isOn: boolean }) {
                     ? t('It is on: a login needs a code of your app.')
                     : t('It is off: a password alone lets you in.')}
             </p>
-            <Button look={isOn ? 'plain' : 'primary'} onPress={() => setOpen(true)}>
+            <Button look={isOn ? 'plain' : 'primary'} onPress={() => setOpened(isOn ? 'removal' : 'setup')}>
                 {isOn ? t('Switch off') : t('Switch on')}
             </Button>
-            {isOpen ? (
-                <Dialog title={t('Second factor')} onClose={() => setOpen(false)}>
-                    {isOn ? (
-                        <TotpRemoval onDone={() => setOpen(false)} />
-                    ) : (
-                        <TotpSetup onDone={() => setOpen(false)} />
-                    )}
+            {opened === null ? null : (
+                <Dialog title={t('Second factor')} onClose={close}>
+                    {opened === 'removal' ? <TotpRemoval onDone={close} /> : <TotpSetup onDone={close} />}
                 </Dialog>
-            ) : null}
+            )}
         </section>
     );
 }

@@ -44,7 +44,6 @@ export function TotpSetup({ onDone }: { readonly onDone: () => void }) {
                     (await call<{ recoveryCodes: string[] }>('PUT', '/api/auth/totp', { body: { code } }))
                         .data.recoveryCodes
                 );
-                await invalidate('/api/auth');
             }
         });
     return (
@@ -109,12 +108,12 @@ export function TotpRemoval({ onDone }: { readonly onDone: () => void }) {
 }
 
 /** The screen of a user who must set a second factor up before anything else. */
-export function ForcedTotp() {
+export function ForcedTotp({ onDone }: { readonly onDone: () => void }) {
     return (
         <main class="login">
             <div class="card">
                 <h1>{t('Set a second factor up first')}</h1>
-                <TotpSetup onDone={() => void invalidate('/api')} />
+                <TotpSetup onDone={onDone} />
                 <Button look="quiet" onPress={logOut}>
                     {t('Log out')}
                 </Button>

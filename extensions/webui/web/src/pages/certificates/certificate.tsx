@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 
 import { call } from '../../api/client.ts';
-import { downloadFrom } from '../../api/download.ts';
+import { downloadFrom, downloadHere } from '../../api/download.ts';
 import { invalidate, useMay, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy.tsx';
@@ -56,7 +56,9 @@ function Actions({ certificate: { id, name, source, usedBy } }: { readonly certi
     const renew = (): Promise<void> =>
         call<{ id: number }>('POST', `${path}/renew`).then(({ data }) => showTask(data.id), toastFailure);
     const download = (key: boolean): Promise<void> =>
-        downloadFrom(`${path}/download`, key ? { key: true } : {}).catch(toastFailure);
+        (key ? downloadHere(`${path}/download`, { key: true }) : downloadFrom(`${path}/download`)).catch(
+            toastFailure
+        );
     const remove = async (): Promise<void> => {
         if (await confirm(t('Remove {name}? Its key is gone then.', { name }), t('Remove'))) {
             await call('DELETE', path).then(() => navigate('/certificates'), toastFailure);
