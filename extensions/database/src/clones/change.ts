@@ -1,5 +1,6 @@
 /** Changes a dump on its way into a clone: rows are masked, and left out beyond a number, before the new database sees them. */
 import { randomInt } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 
 import { fail } from '../errors.ts';
 import type { ForeignKey, Kind, Session } from '../kind.ts';
@@ -19,6 +20,11 @@ export interface CloneContent {
     /** Rows of each table; null: all. */
     readonly rows: number | null;
 }
+
+/** Rows that are masked before others get their turn. */
+export const chunkRows = 250;
+/** Lets other work of the panel go on. */
+export const pause = (): Promise<void> => setImmediate();
 
 type Row = string[];
 const noMasks: TableMasks = new Map();

@@ -167,7 +167,7 @@ function changeOf(kind: Kind, database: string, content: Content): ScriptChange 
     if (kind.name === 'mysql') {
         const inserts = new InsertRows(rows, database);
         return {
-            statements: async (sql) => inserts.change(sql),
+            statements: (sql) => inserts.change(sql),
             data: (_sql, data) => data,
             end: () => inserts.end(),
             async after(session) {

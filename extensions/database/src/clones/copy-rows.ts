@@ -1,8 +1,7 @@
 /** Rows as PostgreSQL writes them for COPY: a line each, values between tabs. */
 import { fail } from '../errors.ts';
-import type { CloneRows, RowFormat } from './change.ts';
+import { chunkRows, type CloneRows, pause, type RowFormat } from './change.ts';
 
-const chunkRows = 5_000;
 const empty = '\\N';
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 const escaped: Readonly<Record<string, string>> = {
@@ -61,6 +60,7 @@ export async function* copyRows(
             if (ready.length > 0) {
                 yield write(ready);
             }
+            await pause();
         }
     }
     yield write(own.end());

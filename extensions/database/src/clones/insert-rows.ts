@@ -1,6 +1,6 @@
 /** Rows as the dump tools of MySQL and MariaDB write them: INSERT statements of many rows each. */
 import { fail } from '../errors.ts';
-import type { CloneRows, RowFormat, TableRows } from './change.ts';
+import { chunkRows, type CloneRows, pause, type RowFormat, type TableRows } from './change.ts';
 
 const name = '`((?:[^`]|``)+)`';
 const head = new RegExp(`^insert into ${name} \\(((?:${name}(?:, ?)?)+)\\) values\\s*`, 'i');
@@ -36,7 +36,7 @@ export class InsertRows {
     }
 
     /** What runs in place of a statement. @throws SQL_FAILED 42250 for an INSERT that the dump tools do not write */
-    change(sql: string): readonly string[] {
+    async change(sql: string): Promise<readonly string[]> {
         if (!/^insert\b/i.test(sql)) {
             return [...this.end(), sql];
         }
@@ -54,7 +54,13 @@ export class InsertRows {
         const before = this.#current?.start === start ? [] : this.end();
         const names = [...columns.matchAll(new RegExp(name, 'g'))].map(([, each = '']) => plain(each));
         this.#current ??= { start, rows: this.#rows.of(format, this.#schema, plain(table), names) };
-        return [...before, ...insert(start, this.#current.rows.take(rowsOf(sql, start.length)))];
+        const ready: (readonly string[])[] = [];
+        const rows = rowsOf(sql, start.length);
+        for (let at = 0; at < rows.length; at += chunkRows) {
+            ready.push(...this.#current.rows.take(rows.slice(at, at + chunkRows)));
+            await pause();
+        }
+        return [...before, ...insert(start, ready)];
     }
 
     /** The rows that waited for others. */
