@@ -17,17 +17,7 @@ import { ResultLog, type Uptime } from './results.ts';
 import { CheckRunner, type Job, type Timing } from './runner.ts';
 import type { ChangedCheck, CheckKind, NewCheck } from './schema.ts';
 import type { CheckSpec } from './spec.ts';
-import { advance, type CheckStatus, isPending, untried } from './state.ts';
-
-/** A check with everything that an answer shows of it. */
-export interface SeenCheck {
-    readonly id: number;
-    readonly fields: CheckFields;
-    readonly version: number;
-    readonly createdAt: number;
-    readonly updatedAt: number;
-    readonly status: CheckStatus;
-}
+import { advance, type CheckStatus, isPending, type SeenCheck, untried } from './state.ts';
 
 /** The values of a check in a sample; null: not known. */
 export interface CheckValues {

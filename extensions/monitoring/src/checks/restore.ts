@@ -5,9 +5,9 @@ import { errors } from '@portico/sdk';
 
 import { monitoringErrors } from '../errors.ts';
 import { describeProblem } from '../named.ts';
-import type { SeenCheck } from './checks.ts';
 import { type CheckFields, fieldsOf } from './input.ts';
 import type { NewCheck } from './schema.ts';
+import type { SeenCheck } from './state.ts';
 
 /** Largest number of checks. */
 export const mostChecks = 500;

@@ -1,4 +1,5 @@
 /** How a check is after its tries: one that fails is tried again a few times before the check is down. */
+import type { CheckFields } from './input.ts';
 import type { Outcome, SeenCertificate } from './probes/outcome.ts';
 
 /** How a check is. Times are milliseconds since 1970. */
@@ -13,6 +14,16 @@ export interface CheckStatus {
     /** Tries in a row that failed. */
     readonly failures: number;
     readonly certificate: SeenCertificate | null;
+}
+
+/** A check with everything that an answer shows of it. */
+export interface SeenCheck {
+    readonly id: number;
+    readonly fields: CheckFields;
+    readonly version: number;
+    readonly createdAt: number;
+    readonly updatedAt: number;
+    readonly status: CheckStatus;
 }
 
 /** The state of a check that was never tried. */

@@ -1,9 +1,6 @@
 /** The shapes of exports in requests and answers. */
 import { joi, type Value } from '@portico/sdk';
 
-/** How metrics are sent. */
-export const exportTypes = ['remote_write', 'otlp'] as const;
-
 const type = joi
     .choice({ remote_write: 'Prometheus remote_write', otlp: 'OTLP (JSON over HTTP)' })
     .label('Type');

@@ -1,5 +1,5 @@
 /** Uptime checks that are not up. */
-import type { SeenCheck } from '../checks/checks.ts';
+import type { SeenCheck } from '../checks/state.ts';
 import { nameSeries } from '../metrics.ts';
 import type { Finding } from './finding.ts';
 

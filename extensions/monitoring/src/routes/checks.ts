@@ -1,7 +1,7 @@
 /** The routes of uptime checks. */
 import { joi, pages, reply } from '@portico/sdk';
 
-import { type Checks, maskedHeaders, type SeenCheck } from '../checks/checks.ts';
+import { type Checks, maskedHeaders } from '../checks/checks.ts';
 import type { Outcome } from '../checks/probes/outcome.ts';
 import type { Uptime } from '../checks/results.ts';
 import {
@@ -14,6 +14,7 @@ import {
     type ResultView,
     states
 } from '../checks/schema.ts';
+import type { SeenCheck } from '../checks/state.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
