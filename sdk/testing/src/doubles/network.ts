@@ -1,5 +1,6 @@
 /** The outside of a test: hosts that answer what the test says, and sockets that lead to the test's own. Nothing leaves the machine. */
 import type { NetConnectOpts } from 'node:net';
+import { Readable } from 'node:stream';
 
 import { type NetworkPort, networkPort } from '@portico/core/plugin-runtime';
 
@@ -77,7 +78,7 @@ export class TestNetwork {
             status: response.status,
             headers: Object.fromEntries(response.headers),
             url: href,
-            body: (response.body ?? []) as AsyncIterable<Buffer>,
+            body: (response.body ?? Readable.from([])) as AsyncIterable<Buffer>,
             close: () => void response.body?.cancel().catch(() => undefined)
         };
     };

@@ -110,6 +110,7 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
                 'start',
                 'routes',
                 'labels',
+                'places',
                 'readme',
                 'database',
                 'requests',
