@@ -16,6 +16,7 @@ const pauseMs = 50;
 export class Batched<T> {
     readonly #mutex: Mutex;
     readonly #work: (items: readonly T[]) => Promise<void>;
+    readonly #closing = new AbortController();
     #waiting: Waiting<T>[] = [];
     #pause: Promise<unknown> = Promise.resolve();
 
@@ -35,10 +36,15 @@ export class Batched<T> {
         return promise;
     }
 
+    /** From now on nothing is gathered: what waits is worked on at once. */
+    close(): void {
+        this.#closing.abort();
+    }
+
     async #take(): Promise<void> {
         const taken = this.#waiting;
         this.#waiting = [];
-        this.#pause = wait(pauseMs, undefined, { ref: false });
+        this.#pause = wait(pauseMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
         try {
             await this.#work(taken.map(({ item }) => item));
             taken.forEach(({ resolve }) => resolve());

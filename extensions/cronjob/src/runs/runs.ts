@@ -206,6 +206,7 @@ export class Runs {
     /** Ends all runs and waits for that, because the generation ends. No run starts afterwards. */
     async close(): Promise<void> {
         this.#closing = true;
+        this.#endings.close();
         const active = [...this.#active.values()];
         active.forEach(({ stopping }) => stopping.abort(stopReason.shutdown));
         await Promise.all(active.map(({ done }) => done));

@@ -26,6 +26,18 @@ describe('Batched', () => {
         expect(worked).to.equal(['a', 'b c d']);
     });
 
+    it('gathers nothing more after its end', async () => {
+        const worked: string[] = [];
+        const batched = new Batched<string>(new Mutex(), async (items) => void worked.push(items.join(' ')));
+        await batched.add('a');
+        const paused = batched.add('b');
+        batched.close();
+        await Promise.all([paused, batched.add('c')]);
+        expect(worked).to.equal(['a', 'b c']);
+        await batched.add('d');
+        expect(worked).to.equal(['a', 'b c', 'd']);
+    });
+
     it('works on each alone where it fails for all of them, and tells only the one that fails', async () => {
         const mutex = new Mutex();
         const worked: string[] = [];

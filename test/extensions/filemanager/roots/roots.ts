@@ -255,13 +255,26 @@ describe('filemanager roots', () => {
             extract: 'write',
             upload: 'write',
             uploadPart: 'write',
+            fetch: 'write',
+            favourites: 'read',
+            addFavourite: 'read',
+            removeFavourite: 'read',
+            shares: 'share',
+            share: 'share',
+            removeShare: 'share',
+            shared: { public: 'a shared file, by its link' },
+            recordings: 'recordings',
+            recording: 'recordings',
+            removeRecording: 'recordings',
+            terminals: 'terminal',
+            endTerminal: 'terminal',
             openTerminal: 'terminal',
             terminal: { ticket: 'ticket', permission: 'terminal' }
         });
         const { portico } = JSON.parse(
             readFileSync(new URL('../../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
         ) as { portico: { permissions: Record<string, unknown> } };
-        for (const permission of ['content', 'write', 'terminal']) {
+        for (const permission of ['content', 'write', 'share', 'recordings', 'terminal']) {
             expect(JSON.stringify(portico.permissions[permission])).to.not.contain('viewer');
         }
     });
