@@ -199,6 +199,10 @@ describe('A repository with a Dockerfile', { timeout: limitMs }, () => {
         const now = (await docker.ask('GET', '/containers/json')).data.map(({ Id }: { Id: string }) => Id);
         expect(now).to.equal(before);
 
+        await until(
+            async () => (await rig.client.get('/api/plugins/container')).data.state === 'running',
+            'the plugin container to run'
+        );
         const back = await rig.post(`/projects/${id}/rollback`);
         expect((await rig.over(back.data.id as number)).state).to.equal('live');
         expect(await page('app.test')).to.equal('one');

@@ -311,14 +311,19 @@ export class Pipeline {
         log.say(
             reason === 'CANCELLED' ? 'It was cancelled' : `It failed (${reason}): ${(error as Error).message}`
         );
-        await releases.undo(deployment, await servedCandidate(this.#parts, project));
+        // Without the plugin `container`, containers and images cannot be removed; the deployment ends all the same.
+        const leave = (left: unknown): void => {
+            ctx.signal.throwIfAborted();
+            log.say(`What it made could not be removed: ${(left as Error).message}`);
+        };
+        await releases.undo(deployment, await servedCandidate(this.#parts, project)).catch(leave);
         await store.change(id, {
             state: reason === 'CANCELLED' ? 'cancelled' : 'failed',
             reason,
             kept: false,
             port: null
         });
-        await retention.discard(deployment);
+        await retention.discard(deployment).catch(leave);
         if (reason !== 'CANCELLED') {
             await ctx.notify({
                 event: 'failed',
