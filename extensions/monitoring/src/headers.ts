@@ -1,4 +1,15 @@
 /** Headers of requests that the plugin sends, whose values are sealed and never read back. */
+import { joi } from '@portico/sdk';
+
+/** The schema of a header's value in a body: a text, or `{ set: true }` for the one that is stored. */
+export const headerValue = joi.alternatives(
+    joi
+        .string()
+        .pattern(/^[\t\x20-\x7e\x80-\xff]*$/, 'value of a header')
+        .max(8_192)
+        .allow(''),
+    joi.object({ set: joi.valid(true).required() })
+);
 
 /** Headers by name, or in a body `{ set: true }` for a value that is kept. */
 type Given = Readonly<Record<string, string | { readonly set: true }>>;

@@ -1,4 +1,4 @@
-/** What rules and checks share: each has a name of its own, and is taken back from exports. */
+/** What rules, checks, silences and exports share: versions, names that only one may have, and problems of an import. */
 import { type Db, errors, isFailure } from '@portico/sdk';
 import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
 
@@ -11,6 +11,21 @@ export async function writeNamed<T>(db: Db, work: (em: EntityManager) => Promise
             throw errors.conflict('name');
         }
         throw error;
+    }
+}
+
+/**
+ * Refuses a change of a row that is newer than what the caller saw.
+ *
+ * @param asked - of the header `If-Match` and of the body, where they are there
+ * @throws VERSION_STALE 41200
+ */
+export function checkVersion(
+    { version }: { readonly version: number },
+    ...asked: readonly (string | number | null | undefined)[]
+): void {
+    if (asked.some((each) => each != null && each !== '*' && String(each) !== String(version))) {
+        throw errors.stale(version);
     }
 }
 

@@ -7,7 +7,7 @@ import type { EntityManager } from '@portico/sdk/db';
 import { RuleEntity, type RuleRow } from '../entities.ts';
 import { monitoringErrors } from '../errors.ts';
 import { parseSeriesName } from '../metrics.ts';
-import { describeProblem, writeNamed } from '../named.ts';
+import { checkVersion, describeProblem, writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
 import type { RuleEvaluator } from './evaluator.ts';
 import { type ChangedRule, type NewRule, type RuleView, toRuleView } from './schema.ts';
@@ -81,8 +81,7 @@ export class Rules {
         const now = this.#now();
         const { before, row } = await writeNamed(this.#ctx.db, async (em) => {
             const stored = await findRule(em, id);
-            checkVersion(stored, ifMatch);
-            checkVersion(stored, change.version === undefined ? null : String(change.version));
+            checkVersion(stored, ifMatch, change.version);
             // A body that was validated has no undefined fields.
             const fields = fieldsOf({ ...fieldsOf(stored), ...change } as Fields);
             check(fields);
@@ -265,12 +264,6 @@ async function findRule(em: EntityManager, id: number): Promise<RuleRow> {
         throw errors.notFound(`There is no rule ${id}`);
     }
     return row;
-}
-
-function checkVersion({ version }: RuleRow, asked: string | null): void {
-    if (asked !== null && asked !== '*' && asked !== String(version)) {
-        throw errors.stale(version);
-    }
 }
 
 /** Checks what the schema cannot. @throws VALIDATION_FAILED 40001 */

@@ -6,7 +6,7 @@ import type { EntityManager } from '@portico/sdk/db';
 
 import { monitoringErrors } from '../errors.ts';
 import { maskHeaders } from '../headers.ts';
-import { writeNamed } from '../named.ts';
+import { checkVersion, writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
 import { CheckEntity, type CheckRow } from './entities.ts';
 import { type CheckFields, fieldsOf } from './input.ts';
@@ -146,8 +146,7 @@ export class Checks {
     /** Changes the given fields of a check. @throws NOT_FOUND 40400, VERSION_STALE 41200, CONFLICT 40900, VALIDATION_FAILED 40001 */
     async update(id: number, change: ChangedCheck, ifMatch: string | null): Promise<SeenCheck> {
         const before = this.get(id);
-        checkVersion(before, ifMatch);
-        checkVersion(before, change.version === undefined ? null : String(change.version));
+        checkVersion(before, ifMatch, change.version);
         const stored = {
             ...before.fields,
             expect: { ...before.fields.expect, ...maskedHeaders(before.fields) }
@@ -356,10 +355,4 @@ export function maskedHeaders({ headers }: CheckFields): { headers?: Record<stri
 
 function specOf({ kind, target, timeoutSeconds, expect, headers }: CheckFields): CheckSpec {
     return { kind, target, timeoutSeconds, expect, headers };
-}
-
-function checkVersion({ version }: SeenCheck, asked: string | null): void {
-    if (asked !== null && asked !== '*' && asked !== String(version)) {
-        throw errors.stale(version);
-    }
 }

@@ -1,6 +1,7 @@
 /** The shapes of checks and their results in requests and answers. */
 import { joi, type Value } from '@portico/sdk';
 
+import { headerValue } from '../headers.ts';
 /** What a check tries. */
 export const kinds = ['http', 'tcp', 'dns', 'tls', 'ping'] as const;
 /** What a check tries. */
@@ -17,14 +18,6 @@ const line = (most: number) =>
         .min(1)
         .max(most)
         .pattern(/^\P{Cc}+$/u, 'text of one line');
-const headerValue = joi.alternatives(
-    joi
-        .string()
-        .pattern(/^[\t\x20-\x7e\x80-\xff]*$/, 'value of a header')
-        .max(8_192)
-        .allow(''),
-    joi.object({ set: joi.valid(true).required() })
-);
 
 const expect = joi
     .object({

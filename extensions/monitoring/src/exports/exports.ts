@@ -5,7 +5,7 @@ import { errors } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { monitoringErrors } from '../errors.ts';
-import { describeProblem } from '../named.ts';
+import { checkVersion, describeProblem } from '../named.ts';
 import type { Sample } from '../sampling/sample.ts';
 import type { Machine } from '../sampling/sources/machine.ts';
 import type { Ctx } from '../settings.ts';
@@ -123,8 +123,7 @@ export class Exports {
     /** Changes the given fields. @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
     async update(id: number, change: ChangedExport, ifMatch: string | null): Promise<SeenExport> {
         const before = this.#get(id);
-        checkVersion(before, ifMatch);
-        checkVersion(before, change.version === undefined ? null : String(change.version));
+        checkVersion(before, ifMatch, change.version);
         const kept = Object.fromEntries(
             Object.keys(before.fields.headers).map((name) => [name, { set: true as const }])
         );
@@ -300,10 +299,4 @@ export class Exports {
 
 async function forgetBatches(em: EntityManager, id: number): Promise<void> {
     await em.execute('delete from export_batches where export_id = ?', [id], 'run');
-}
-
-function checkVersion({ version }: SeenExport, asked: string | null): void {
-    if (asked !== null && asked !== '*' && asked !== String(version)) {
-        throw errors.stale(version);
-    }
 }

@@ -1,17 +1,11 @@
 /** The shapes of exports in requests and answers. */
 import { joi, type Value } from '@portico/sdk';
 
+import { headerValue } from '../headers.ts';
+
 const type = joi
     .choice({ remote_write: 'Prometheus remote_write', otlp: 'OTLP (JSON over HTTP)' })
     .label('Type');
-const headerValue = joi.alternatives(
-    joi
-        .string()
-        .pattern(/^[\t\x20-\x7e\x80-\xff]*$/, 'value of a header')
-        .max(8_192)
-        .allow(''),
-    joi.object({ set: joi.valid(true).required() })
-);
 const fields = {
     url: joi
         .string()

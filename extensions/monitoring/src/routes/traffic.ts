@@ -13,6 +13,12 @@ const mostRows = 5_000;
 const mostValues = 100;
 const hourSeconds = 3_600;
 const time = joi.string().isoDate().max(40);
+const hostId = joi
+    .number()
+    .integer()
+    .min(1)
+    .label('Host')
+    .meta({ ui: { ref: 'hosts.list' } });
 const count = (label: string) => joi.number().integer().required().label(label);
 const latency = (label: string) => joi.number().allow(null).required().label(label).unit('millisecond');
 const named = (statusClass: number): string => (statusClass === 0 ? 'none' : `${statusClass}xx`);
@@ -82,12 +88,7 @@ function registerCounts(ctx: Ctx, { machine, traffic }: Services): void {
             'Requests, bytes, statuses and latencies by step and host, as the engine records them with the setting `engine.accessLog`. Without `from`, the last hour; without `step`, a minute, or an hour where the span reaches back more than two days. Steps without a request are left out.',
         validate: {
             query: joi.object({
-                hostId: joi
-                    .number()
-                    .integer()
-                    .min(1)
-                    .label('Host')
-                    .meta({ ui: { ref: 'hosts.list' } }),
+                hostId,
                 from: time.label('From').description('Default: an hour before `to`'),
                 to: time.label('To').description('Default: now'),
                 step: joi
@@ -147,12 +148,7 @@ function registerTop(ctx: Ctx, { machine, traffic }: Services): void {
             'Of days in UTC, of which a week is kept. Rare values of a busy day may be missing. Nothing of a query string is kept, and of addresses what `trafficAddresses` says.',
         validate: {
             query: joi.object({
-                hostId: joi
-                    .number()
-                    .integer()
-                    .min(1)
-                    .label('Host')
-                    .meta({ ui: { ref: 'hosts.list' } }),
+                hostId,
                 by: joi
                     .choice({ path: 'Path', address: 'Address', agent: 'Browser', status: 'Status' })
                     .default('path')

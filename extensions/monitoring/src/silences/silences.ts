@@ -3,6 +3,7 @@ import { type Db, errors } from '@portico/sdk';
 
 import type { AlertRow } from '../entities.ts';
 import { monitoringErrors } from '../errors.ts';
+import { checkVersion } from '../named.ts';
 import { SilenceEntity, type SilenceRow } from './entities.ts';
 import type { ChangedSilence, NewSilence } from './schema.ts';
 
@@ -72,8 +73,7 @@ export class Silences {
     /** Changes the given fields of a silence. @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
     async update(id: number, change: ChangedSilence, ifMatch: string | null): Promise<SilenceRow> {
         const before = this.get(id);
-        checkVersion(before, ifMatch);
-        checkVersion(before, change.version === undefined ? null : String(change.version));
+        checkVersion(before, ifMatch, change.version);
         const fields = this.#fieldsOf({
             ruleId: change.ruleId === undefined ? (before.ruleId ?? null) : change.ruleId,
             metric: change.metric === undefined ? (before.metric ?? null) : change.metric,
@@ -161,11 +161,5 @@ export class Silences {
             throw errors.invalid([{ path: 'until', message: 'until must lie after from' }]);
         }
         return { ruleId, metric, instance, from: begins, until: ends, reason };
-    }
-}
-
-function checkVersion({ version }: SilenceRow, asked: string | null): void {
-    if (asked !== null && asked !== '*' && asked !== String(version)) {
-        throw errors.stale(version);
     }
 }
