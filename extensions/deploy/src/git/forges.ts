@@ -4,6 +4,7 @@ import { errors, joi } from '@portico/sdk';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Address } from './address.ts';
+import { readJson } from './json-answer.ts';
 
 /** Forges whose API is known. */
 export type ForgeKind = 'github' | 'gitlab' | 'gitea';
@@ -211,7 +212,7 @@ export class Forges {
             .catch((error: unknown) => {
                 throw fail.FORGE_FAILED({ why: (error as Error).message });
             });
-        const body = await readJson(answer);
+        const body = await readJson(answer, mostBytes);
         if (!answer.ok) {
             throw fail.FORGE_FAILED({ why: `it answered ${answer.status}` });
         }
@@ -220,23 +221,6 @@ export class Forges {
             throw fail.FORGE_FAILED({ why: `its answer cannot be read: ${error.message}` });
         }
         return value;
-    }
-}
-
-async function readJson(answer: Response): Promise<unknown> {
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of answer.body ?? []) {
-        bytes += chunk.byteLength;
-        if (bytes > mostBytes) {
-            return null;
-        }
-        chunks.push(chunk);
-    }
-    try {
-        return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
-    } catch {
-        return null;
     }
 }
 

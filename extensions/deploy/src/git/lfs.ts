@@ -11,6 +11,7 @@ import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
 import { type Address, hostOf } from './address.ts';
 import type { Remote } from './git.ts';
+import { readJson } from './json-answer.ts';
 
 /** A file of a checkout that stands for another one. */
 interface Pointer {
@@ -116,8 +117,14 @@ export class Lfs {
                 } else if (type === 'file' && size <= mostPointerBytes) {
                     await using file = await files.open(`${checkout}/${path}`);
                     const [, oid, bytes] = pointerForm.exec(await file.readFile('utf8')) ?? [];
-                    if (oid !== undefined && found.length < mostObjects) {
+                    if (oid !== undefined) {
                         found.push({ path, oid, size: Number(bytes) });
+                    }
+                    if (found.length > mostObjects) {
+                        throw new DeploymentFailed(
+                            'TOO_LARGE',
+                            `There are more than ${mostObjects} files of Git LFS`
+                        );
                     }
                 }
             }
@@ -143,7 +150,7 @@ export class Lfs {
             }),
             signal
         });
-        const { error, value } = batchSchema.validate(await readJson(answer)) as {
+        const { error, value } = batchSchema.validate(await readJson(answer, mostAnswerBytes)) as {
             error?: Error;
             value: { readonly objects: readonly Found[] };
         };
@@ -214,21 +221,4 @@ function authorizationOf({ credentials }: Remote): Readonly<Record<string, strin
 function isOfHost(href: string, address: Address): boolean {
     const url = URL.canParse(href) ? new URL(href) : null;
     return url !== null && url.protocol === `${address.scheme}:` && url.host === hostOf(address);
-}
-
-async function readJson(answer: Response): Promise<unknown> {
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of answer.body ?? []) {
-        bytes += chunk.byteLength;
-        if (bytes > mostAnswerBytes) {
-            return null;
-        }
-        chunks.push(chunk);
-    }
-    try {
-        return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
-    } catch {
-        return null;
-    }
 }
