@@ -36,8 +36,10 @@ export interface ResticResult {
 
 /** Exit code of a backup that could not read everything. */
 export const partialCode = 3;
-/** Said when restic ends before it has passed on why ssh did. Another attempt says more. */
+/** Said when restic ends before it has passed on why ssh did. Another attempt often says more. */
 const unexplained = 'unable to start the sftp session';
+/** How often restic is asked again for the words of ssh. */
+const mostRepeats = 4;
 /** How long restic may take to remove its lock after SIGINT. */
 const patienceMs = 5_000;
 /** A call without a limit of its own ends after a day. */
@@ -57,19 +59,16 @@ export class Restic {
      * @throws TOOL_MISSING 50302; the plugin's errors for what restic says; the signal's reason
      */
     async run(target: Target, args: readonly string[], options: ResticOptions = {}): Promise<ResticResult> {
-        try {
-            return await this.#attempt(target, args, options);
-        } catch (error) {
-            const { reason, message } = error as { readonly reason?: unknown; readonly message: string };
-            if (reason === 'RESTIC_FAILED' && message.includes(unexplained)) {
-                return this.#attempt(target, args, options);
+        for (let repeats = 0; ; repeats += 1) {
+            try {
+                return await this.#unlocked(target, args, options);
+            } catch (error) {
+                const { reason, message } = error as { readonly reason?: unknown; readonly message: string };
+                const isExplained = reason !== 'RESTIC_FAILED' || !message.includes(unexplained);
+                if (isExplained || repeats === mostRepeats) {
+                    throw error;
+                }
             }
-            if (reason !== 'LOCKED' || args[0] === 'unlock') {
-                throw error;
-            }
-            // Removes only locks whose program has ended, such as one that was killed.
-            await this.#attempt(target, ['unlock'], { signal: options.signal });
-            return this.#attempt(target, args, options);
         }
     }
 
@@ -96,6 +95,20 @@ export class Restic {
                 await child[Symbol.asyncDispose]();
             }
         })();
+    }
+
+    /** One attempt, and another one where a program that has ended left a lock. */
+    async #unlocked(target: Target, args: readonly string[], options: ResticOptions): Promise<ResticResult> {
+        try {
+            return await this.#attempt(target, args, options);
+        } catch (error) {
+            if ((error as { readonly reason?: unknown }).reason !== 'LOCKED' || args[0] === 'unlock') {
+                throw error;
+            }
+            // Removes only locks whose program has ended, such as one that was killed.
+            await this.#attempt(target, ['unlock'], { signal: options.signal });
+            return this.#attempt(target, args, options);
+        }
     }
 
     async #attempt(target: Target, args: readonly string[], options: ResticOptions): Promise<ResticResult> {
