@@ -47,7 +47,7 @@ function sendTraffic({ client }: Panel, paths: readonly string[]) {
             if (status !== 200) {
                 seen.failures.push(`${path} ${status} ${text}`);
             }
-            await wait(20);
+            await wait(50);
         }
     });
     const end = async () => {
