@@ -85,7 +85,7 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
         const text = readFileSync(page, 'utf8');
         writeFileSync(page, text.replace('tea.hello', 'tea.hallo'));
         await expect(npm('test')).to.reject(/tea\.hallo/);
-        writeFileSync(page, text.replace('path: { name }', 'path: { nom: name }'));
+        writeFileSync(page, text.replace('query: { name }', 'query: { nom: name }'));
         await expect(npm('test')).to.reject(/nom/);
         writeFileSync(page, text);
     });
@@ -131,7 +131,7 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
         await page.getByText('Hello, Ben').waitFor();
         expect(faults).to.equal({ policy: [], errors: [], foreign: [] });
         expect(readFileSync(join(plugin, 'page-operations.d.ts'), 'utf8')).to.contain(
-            'readonly "tea.hello": { readonly path: { readonly "name": string; }; readonly data: { readonly "text": string; } };'
+            'readonly "tea.hello": { readonly query?: { readonly "name"?: string; }; readonly data: { readonly "text": string; } };'
         );
         expect(await npm('test')).to.match(/pass 3/);
     });

@@ -20,7 +20,7 @@ export function checkPlaces(
     { name, contributes }: Manifest,
     routes: readonly RouteDocument[]
 ): readonly Finding[] {
-    if (contributes?.pages?.some(({ place }) => place === 'nav' || place === 'tab')) {
+    if (contributes?.pages?.some(({ place = 'nav' }) => place === 'nav' || place === 'tab')) {
         return [];
     }
     // Sockets and raw routes have protocols of their own: a page that the plugin brings speaks them.

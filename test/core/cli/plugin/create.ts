@@ -118,7 +118,9 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
                 'threads'
             ]);
         }
-        expect(await portico(['plugin', 'validate', plugin], { env })).to.include({ code: 0, stderr: '' });
+        const validated = await portico(['plugin', 'validate', plugin], { env });
+        expect(validated).to.include({ code: 0, stderr: '' });
+        expect(validated.stdout).to.not.contain('warn');
     });
 
     it('writes what a panel installs and runs', async () => {
@@ -145,7 +147,7 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
                 text: ''
             });
             expect(task.result).to.include({ plugin: 'bottles', version: '0.1.0', state: 'running' });
-            expect((await panel.client.get('/api/plugins/bottles/hello/Ann')).data).to.equal({
+            expect((await panel.client.get('/api/plugins/bottles/hello?name=Ann')).data).to.equal({
                 text: 'Hello, Ann'
             });
         } finally {

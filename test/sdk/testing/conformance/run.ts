@@ -256,6 +256,22 @@ describe('runConformance', { timeout: 120_000 }, () => {
         expect(passed).to.equal(true);
     });
 
+    it('leaves routes to a page that the plugin brings into the menu, which is where a page stands by default', async () => {
+        const pages = [{ id: 'main', title: 'Things', access: 'read', entry: 'index.js' }];
+        const lost =
+            "ctx.route({ method: 'DELETE', path: '/lost/{id}', access: 'read', summary: 'Remove', returns: joi.any(), handler: () => null });";
+        const placesOf = async (more: object): Promise<number> => {
+            const { findings } = await check({
+                setup: `ctx.assets({ folder: '.' }); ${lost}`,
+                package: {
+                    portico: { ...sound.package.portico, contributes: { pages: [{ ...pages[0], ...more }] } }
+                }
+            });
+            return findings.filter(({ rule }) => rule === 'places').length;
+        };
+        expect([await placesOf({}), await placesOf({ place: 'host' })]).to.equal([0, 1]);
+    });
+
     it('finds tables of the README that the code does not bear out', async () => {
         const readme = [
             '| Route | Permission | What |',
