@@ -1,5 +1,5 @@
 /** Queries that several services share. */
-import { errors } from '@portico/sdk';
+
 import type { EntityManager } from '@portico/sdk/db';
 
 import {
@@ -28,11 +28,4 @@ export async function findRuns(em: EntityManager, where: object, limit?: number)
     const options = { orderBy: { id: 'desc' as const }, ...(limit === undefined ? {} : { limit }) };
     // The entity's type allows undefined in a nullable column; the database gives null.
     return (await em.find(RunEntity, where, options)) as unknown as RunRow[];
-}
-
-/** @throws VERSION_STALE 41200 */
-export function checkVersion({ version }: { readonly version: number }, sent: string | null): void {
-    if (sent !== null && sent !== '*' && sent !== String(version)) {
-        throw errors.stale(version);
-    }
 }

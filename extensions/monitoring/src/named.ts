@@ -14,21 +14,6 @@ export async function writeNamed<T>(db: Db, work: (em: EntityManager) => Promise
     }
 }
 
-/**
- * Refuses a change of a row that is newer than what the caller saw.
- *
- * @param asked - of the header `If-Match` and of the body, where they are there
- * @throws VERSION_STALE 41200
- */
-export function checkVersion(
-    { version }: { readonly version: number },
-    ...asked: readonly (string | number | null | undefined)[]
-): void {
-    if (asked.some((each) => each != null && each !== '*' && String(each) !== String(version))) {
-        throw errors.stale(version);
-    }
-}
-
 /** What is wrong with an imported row, from the error that refuses it. @throws any error that is no refusal */
 export function describeProblem(error: unknown): string {
     if (!isFailure(error)) {

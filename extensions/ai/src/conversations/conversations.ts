@@ -1,5 +1,5 @@
 /** Conversations of users, with all that was said in them. */
-import { type Actor, errors } from '@portico/sdk';
+import { type Actor, errors, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import {
@@ -125,9 +125,7 @@ export class Conversations {
     ): Promise<ConversationRow> {
         return this.#ctx.db.write(async (em) => {
             const row = await find(em, actor, id);
-            if (seen !== null && String(seen) !== String(row.version)) {
-                throw errors.stale(row.version);
-            }
+            requireVersion(row, seen);
             Object.assign(row, change, { version: row.version + 1 });
             await unindex(em, titleRow(row.id));
             await index(em, titleRow(row.id), row.userId, row.title);

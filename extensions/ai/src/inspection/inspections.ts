@@ -1,5 +1,5 @@
 /** Inspections of the panel: by hand, or daily under the mandate of the admin who switched them on. */
-import { type Actor, errors, isFailure, type Scheduled } from '@portico/sdk';
+import { type Actor, errors, isFailure, requireVersion, type Scheduled } from '@portico/sdk';
 
 import type { Finding } from '../answers/events.ts';
 import {
@@ -70,9 +70,7 @@ export class Inspections {
     ): Promise<InspectionPlanRow> {
         const { ctx } = this.#options;
         const before = await this.plan();
-        if (seen !== null && String(seen) !== String(before.version)) {
-            throw errors.stale(before.version);
-        }
+        requireVersion(before, seen);
         const next = { ...before, ...change };
         const mandateId = next.enabled ? await this.#mandate(actor) : null;
         await ctx.db.write((em) =>

@@ -1,5 +1,5 @@
 /** What users want the assistant to know: found by meaning where a model for that is set up, else by words. */
-import { type Actor, errors } from '@portico/sdk';
+import { type Actor, errors, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { MemoryEntity, type MemoryRow } from '../entities.ts';
@@ -111,9 +111,7 @@ export class Memories {
         const vector = change.text === undefined ? {} : await this.#vectorOrNull(actor, change.text, signal);
         return this.#options.ctx.db.write(async (em) => {
             const row = await this.#own(em, actor, id);
-            if (seen !== null && String(seen) !== String(row.version)) {
-                throw errors.stale(row.version);
-            }
+            requireVersion(row, seen);
             Object.assign(row, {
                 ...(change.text === undefined ? {} : { text: change.text }),
                 ...(change.tags === undefined ? {} : { tags: JSON.stringify(change.tags) }),

@@ -1,6 +1,6 @@
 /** Policies: what happens when a notification comes. They suggest, ask their owner, or act under the owner's mandate. */
 import { type Approvals, argumentsOf, type ToolArguments } from '@portico/agents';
-import { type Actor, errors, type Hooks, isFailure, type RouteInfo } from '@portico/sdk';
+import { type Actor, errors, type Hooks, isFailure, requireVersion, type RouteInfo } from '@portico/sdk';
 
 import type { Changes } from '../changes/changes.ts';
 import { PolicyEntity, type PolicyRow, PolicyRunEntity, type PolicyRunRow } from '../entities.ts';
@@ -90,9 +90,7 @@ export class Policies {
     ): Promise<PolicyRow> {
         const { ctx } = this.#options;
         const before = await this.get(id);
-        if (seen !== null && String(seen) !== String(before.version)) {
-            throw errors.stale(before.version);
-        }
+        requireVersion(before, seen);
         if (action !== undefined) {
             await this.#routeOf(actor, action.route);
         }

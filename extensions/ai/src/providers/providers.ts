@@ -1,5 +1,5 @@
 /** The providers that the admin set up. */
-import { errors, type Request } from '@portico/sdk';
+import { errors, type Request, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { ProviderEntity, type ProviderRow } from '../entities.ts';
@@ -63,7 +63,7 @@ export class Providers {
         const { before, after } = await this.#ctx.db.write(async (em) => {
             const row = await find(em, id);
             const seen = viewOf(row);
-            expectVersion(row.version, given.version ?? ifMatch);
+            requireVersion(row, ifMatch, given.version);
             const { apiKey: _key, headers: _headers, prices, version: _version, ...fields } = given;
             const set = Object.entries(fields).filter(([, value]) => value !== undefined);
             Object.assign(row, Object.fromEntries(set), sealed, { version: row.version + 1 });
@@ -87,7 +87,7 @@ export class Providers {
     async remove(id: number, { ifMatch, audit }: Write): Promise<void> {
         const before = await this.#ctx.db.write(async (em) => {
             const row = await find(em, id);
-            expectVersion(row.version, ifMatch);
+            requireVersion(row, ifMatch);
             const seen = viewOf(row);
             await em.nativeDelete(ProviderEntity, { id });
             const next = seen.isDefault
@@ -162,13 +162,6 @@ async function find(em: EntityManager, id: number): Promise<ProviderRow> {
         throw errors.notFound('There is no such provider');
     }
     return row as ProviderRow;
-}
-
-/** @throws VERSION_STALE 41200 when the caller saw another version */
-function expectVersion(version: number, seen: number | string | null): void {
-    if (seen !== null && String(seen) !== String(version)) {
-        throw errors.stale(version);
-    }
 }
 
 async function keepOneDefault(em: EntityManager, row: ProviderRow): Promise<void> {

@@ -1,5 +1,5 @@
 /** Sources: made, changed, removed, and what each sync found. */
-import { errors } from '@portico/sdk';
+import { errors, requireVersion } from '@portico/sdk';
 
 import { judgeUrl } from '../catalogue/fetching.ts';
 import { readPublicKey } from '../catalogue/minisign.ts';
@@ -95,9 +95,7 @@ export class Sources {
     /** @throws SOURCE_PINNED 40950 for another address, kind or key; VERSION_STALE 41200 */
     async update(name: string, change: SourceChange, ifMatch: string | null): Promise<SourceRow> {
         const row = await this.get(name);
-        if (ifMatch !== null && ifMatch !== String(row.version)) {
-            throw errors.stale(row.version);
-        }
+        requireVersion(row, ifMatch);
         const { url, kind, publicKey, branch, acceptUnsigned, enabled } = change;
         const isPinned =
             (url === undefined || withoutSlash(url) === row.url) &&

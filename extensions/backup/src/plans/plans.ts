@@ -1,8 +1,8 @@
 /** Plans: what is backed up to where, when, and for how long it is kept. */
-import { errors, type Scheduled } from '@portico/sdk';
+import { errors, type KnownVersion, requireVersion, type Scheduled } from '@portico/sdk';
 
 import { DrillEntity, PlanEntity, type PlanRow, RunEntity, type Trigger } from '../entities.ts';
-import { checkVersion, findPlans } from '../queries.ts';
+import { findPlans } from '../queries.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import { connectionIn } from '../repositories/stored.ts';
 import type { Ctx } from '../settings.ts';
@@ -110,14 +110,14 @@ export class Plans {
     }
 
     /** @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
-    async update(id: number, input: PlanInput, version: string | null): Promise<Plan> {
+    async update(id: number, input: PlanInput, ...known: readonly KnownVersion[]): Promise<Plan> {
         await this.#check(input, { ...(await this.get(id)), ...input });
         await this.#ctx.db.write(async (em) => {
             const [row] = await findPlans(em, { id });
             if (row === undefined) {
                 throw errors.notFound('There is no plan of that id');
             }
-            checkVersion(row, version);
+            requireVersion(row, ...known);
             Object.assign(row, columnsOf(input), { version: row.version + 1, updatedAt: Date.now() });
         });
         return this.#planned(id);

@@ -1,11 +1,11 @@
 /** Repositories: made or opened, changed, checked, and forgotten without losing what is in them. */
 import { randomBytes } from 'node:crypto';
 
-import { errors, isFailure, KeyedMutex } from '@portico/sdk';
+import { errors, isFailure, KeyedMutex, type KnownVersion, requireVersion } from '@portico/sdk';
 
 import { PlanEntity, RepositoryEntity, type RepositoryRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
-import { checkVersion, findRepositories } from '../queries.ts';
+import { findRepositories } from '../queries.ts';
 import type { Restic } from '../restic/restic.ts';
 import type { Ctx } from '../settings.ts';
 import type { Connection, Secrets } from '../targets/connection.ts';
@@ -223,7 +223,11 @@ export class Repositories {
     }
 
     /** Changes names, limits and what opens it; the place stays. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
-    async update(id: number, change: RepositoryChange, version: string | null): Promise<RepositoryRow> {
+    async update(
+        id: number,
+        change: RepositoryChange,
+        ...known: readonly KnownVersion[]
+    ): Promise<RepositoryRow> {
         const row = await this.get(id);
         const [before, opened] = [connectionIn(row), await this.secrets(row)];
         const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
@@ -251,7 +255,7 @@ export class Repositories {
             if (stored === undefined) {
                 throw errors.notFound('There is no repository of that id');
             }
-            checkVersion(stored, version);
+            requireVersion(stored, ...known);
             Object.assign(stored, {
                 name: change.name ?? stored.name,
                 appendOnly: change.appendOnly ?? stored.appendOnly,

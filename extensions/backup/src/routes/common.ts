@@ -6,11 +6,6 @@ export const idSchema = joi.number().integer().min(1).required().label('Number')
 /** Path parameters of one resource. */
 export const idParams = joi.object({ id: idSchema });
 
-/** The version that a change was made from: that of the body goes before the header. */
-export function versionOf(ifMatch: string | null, version: number | undefined): string | null {
-    return version === undefined ? ifMatch : String(version);
-}
-
 /** A time as text; null stays. */
 export function timeOf(at: number | null): string | null {
     return at === null ? null : new Date(at).toISOString();

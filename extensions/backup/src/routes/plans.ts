@@ -8,7 +8,7 @@ import { findRuns } from '../queries.ts';
 import { hooksSchema } from '../runs/commands.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, timeOf, versionOf } from './common.ts';
+import { idParams, timeOf } from './common.ts';
 import { runSchema, runView } from './views.ts';
 
 const planView = joi.object({
@@ -112,7 +112,7 @@ function registerPlan(ctx: Ctx, services: Services): void {
         validate: { params: idParams, payload: changedPlan },
         async handler({ params, payload, ifMatch }) {
             const { version, ...change } = payload;
-            const plan = await plans.update(params.id, change, versionOf(ifMatch, version));
+            const plan = await plans.update(params.id, change, ifMatch, version);
             return reply.with(await viewOf(ctx, services, plan), { version: plan.version });
         }
     });

@@ -6,7 +6,7 @@ import { changedRepository, commonFields, newRepository } from '../repositories/
 import { type CheckResult, connectionIn, statusOf } from '../repositories/stored.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { idParams, versionOf } from './common.ts';
+import { idParams } from './common.ts';
 
 const word = (label: string) => joi.string().label(label);
 const repositoryView = joi.object({
@@ -118,7 +118,7 @@ function registerOne(ctx: Ctx, { repositories }: Services): void {
         audit: { action: 'update', resource: 'repository' },
         validate: { params: idParams, payload: changedRepository },
         async handler({ params, payload, ifMatch }) {
-            const row = await repositories.update(params.id, payload, versionOf(ifMatch, payload.version));
+            const row = await repositories.update(params.id, payload, ifMatch, payload.version);
             return reply.with(viewOf(row), { version: row.version });
         }
     });

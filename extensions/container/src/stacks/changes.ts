@@ -1,5 +1,5 @@
 /** Changes of stacks: each is checked at once, and comes back as work that can begin. */
-import { type Actor, errors } from '@portico/sdk';
+import { type Actor, errors, requireVersion } from '@portico/sdk';
 
 import type { Adopted } from '../engine/adopted.ts';
 import type { Inventory } from '../engine/inventory.ts';
@@ -94,9 +94,7 @@ export class StackChanges {
     ): Promise<StackWork> {
         const { planner, store } = this.#options;
         const row = await this.mine(name, plugin);
-        if (ifMatch !== null && ifMatch !== String(row.version)) {
-            throw errors.stale(row.version);
-        }
+        requireVersion(row, ifMatch);
         const before = await store.revision(name, row.revision);
         const source = { compose: input.compose ?? before.compose, env: input.env ?? before.env };
         const exposed = exposedBy(row, before);

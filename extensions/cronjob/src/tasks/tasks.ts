@@ -1,5 +1,5 @@
 /** Creates, changes and removes tasks. Each change is guarded by the version and planned in the same write. */
-import { type Actor, errors, type Mutex } from '@portico/sdk';
+import { type Actor, errors, type Mutex, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
@@ -156,7 +156,7 @@ export class Tasks {
         ifMatch: string | null
     ): Promise<{ readonly before: TaskWithRun; readonly after: TaskWithRun }> {
         const before = await this.get(id);
-        checkVersion(before.task, ifMatch, input.version);
+        requireVersion(before.task, ifMatch, input.version);
         const former = draftOfRow(before.task);
         const draft = draftOf(input, former, this.#defaults());
         await this.#checkDraft(draft, former);
@@ -240,11 +240,11 @@ export class Tasks {
     async remove(id: number, ifMatch: string | null): Promise<TaskWithRun> {
         const { ctx, mutex, scheduler, runs } = this.#options;
         const seen = await this.get(id);
-        checkVersion(seen.task, ifMatch, undefined);
+        requireVersion(seen.task, ifMatch);
         await mutex.run(() =>
             ctx.db.write(async (em) => {
                 const task = await findTask(em, id);
-                checkVersion(task, ifMatch, undefined);
+                requireVersion(task, ifMatch);
                 await forgetSteps(em, [id]);
                 await em.remove(task).flush();
             })
@@ -347,14 +347,4 @@ async function withRuns(em: EntityManager, tasks: readonly TaskRow[]): Promise<T
         (await findRuns(em, { id: { $in: newest.map(({ id }) => id) } })).map((run) => [run.taskId, run])
     );
     return tasks.map((task) => ({ task, lastRun: runs.get(task.id) ?? null }));
-}
-
-/** @throws VERSION_STALE 41200 */
-function checkVersion({ version }: TaskRow, ifMatch: string | null, sent: number | undefined): void {
-    if (
-        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(version)) ||
-        (sent !== undefined && sent !== version)
-    ) {
-        throw errors.stale(version);
-    }
 }

@@ -1,5 +1,5 @@
 /** The servers that the panel knows. */
-import { errors, isFailure } from '@portico/sdk';
+import { errors, isFailure, requireVersion } from '@portico/sdk';
 import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import { ServerEntity, type ServerRow } from '../entities.ts';
@@ -74,7 +74,7 @@ export class Servers {
         }: Pick<ChangedServer, 'name' | 'dumpSchedule'>,
         { ifMatch, version }: { readonly ifMatch: string | null; readonly version: number | undefined }
     ): Promise<ServerRow> {
-        checkVersion(before, ifMatch, version);
+        requireVersion(before, ifMatch, version);
         const { id } = before;
         return this.#unique(async (em) => {
             const change = { name, dumpSchedule, version: before.version + 1, updatedAt: Date.now() };
@@ -137,7 +137,7 @@ export class Servers {
         ifMatch: string | null
     ): Promise<{ readonly before: ServerRow; readonly after: ServerRow }> {
         const before = await this.get(id);
-        checkVersion(before, ifMatch, input.version);
+        requireVersion(before, ifMatch, input.version);
         const merged = { ...addressOf(before), ...defined(input) };
         const address = this.#addressOf(
             {
@@ -179,7 +179,7 @@ export class Servers {
     /** Forgets a server; what is on it stays. */
     async remove(id: number, ifMatch: string | null): Promise<ServerRow> {
         const row = await this.get(id);
-        checkVersion(row, ifMatch, undefined);
+        requireVersion(row, ifMatch);
         await this.#ctx.db.write(async (em) => void (await em.nativeDelete(ServerEntity, { id })));
         this.#connections.forget(id);
         return row;
@@ -304,13 +304,6 @@ async function findServer(em: EntityManager, id: number): Promise<ServerRow> {
 /** The entity's type allows undefined in a nullable column; the database gives null. */
 function rowsOf(rows: readonly object[]): ServerRow[] {
     return rows as ServerRow[];
-}
-
-function checkVersion(row: ServerRow, ifMatch: string | null, version: number | undefined): void {
-    const seen = ifMatch ?? version;
-    if (seen !== undefined && seen !== null && String(seen) !== String(row.version)) {
-        throw errors.stale(row.version);
-    }
 }
 
 function defined<T extends object>(input: T): { [K in keyof T]: Exclude<T[K], undefined> } {

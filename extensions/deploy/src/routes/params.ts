@@ -1,5 +1,5 @@
 /** Path parameters and checks that several groups of routes have. */
-import { errors, joi, type Request } from '@portico/sdk';
+import { joi, type Request, requireVersion } from '@portico/sdk';
 
 const id = (label: string, list: string) =>
     joi
@@ -22,13 +22,10 @@ export const nothing = joi.valid(null);
 
 /** The version that a change was made for; that of the object where the caller does not say. @throws VERSION_STALE 41200 */
 export function versionOf(
-    { version }: { readonly version: number },
+    object: { readonly version: number },
     { ifMatch }: Pick<Request, 'ifMatch'>,
     said?: number
 ): number {
-    const wanted = ifMatch ?? (said === undefined ? null : String(said));
-    if (wanted !== null && wanted !== String(version)) {
-        throw errors.stale(version);
-    }
-    return version;
+    requireVersion(object, ifMatch, said);
+    return object.version;
 }

@@ -1,5 +1,5 @@
 /** The draft: the model that people work on. Each change makes a new version of it; the kernel hears of none before an apply. */
-import { errors, Mutex } from '@portico/sdk';
+import { Mutex } from '@portico/sdk';
 
 import { StateEntity, type StateRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
@@ -62,14 +62,4 @@ export class Draft {
 /** The row of the state, managed by the entity manager. */
 export async function readState(em: Parameters<Parameters<Ctx['db']['read']>[0]>[0]): Promise<StateRow> {
     return (await em.findOneOrFail(StateEntity, { id: 1 })) as StateRow;
-}
-
-/** Refuses a change of an object that is newer than what the caller saw. @throws VERSION_STALE 41200 */
-export function checkVersion(version: number, ifMatch: string | null, sent: number | undefined): void {
-    if (
-        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(version)) ||
-        (sent !== undefined && sent !== version)
-    ) {
-        throw errors.stale(version);
-    }
 }

@@ -1,9 +1,9 @@
 /** Rules, zones, sets and translations of the draft: made, changed and removed alike. */
-import { errors } from '@portico/sdk';
+import { errors, requireVersion } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
 import { faultsOfNat, faultsOfRule, faultsOfSet, faultsOfZone, refuseFaults } from './checks.ts';
-import { checkVersion, type Draft } from './draft.ts';
+import type { Draft } from './draft.ts';
 import { type AddressSet, type Model, most, type Nat, type Rule, type Zone } from './model.ts';
 import { normalNat, normalRule, normalSet, normalZone } from './normal.ts';
 
@@ -75,7 +75,7 @@ export class DraftObjects {
         return this.#draft.change((model) => {
             const { position, version, id: _, ...fields } = sent;
             const before = find(model, kind, id);
-            checkVersion(before.version, ifMatch, version as number | undefined);
+            requireVersion(before, ifMatch, version as number | undefined);
             const given = Object.fromEntries(
                 Object.entries(fields).filter(([, value]) => value !== undefined)
             );
@@ -91,7 +91,7 @@ export class DraftObjects {
     remove<K extends Kind>(kind: K, id: number, ifMatch: string | null): Promise<Kinds[K]> {
         return this.#draft.change((model) => {
             const before = find(model, kind, id);
-            checkVersion(before.version, ifMatch, undefined);
+            requireVersion(before, ifMatch);
             refuseUsed(model, kind, before);
             return { model: without(model, kind, id), result: before };
         });

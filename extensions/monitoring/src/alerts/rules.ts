@@ -1,13 +1,13 @@
 /** Alert rules, as people create, change and remove them. */
 import { isDeepStrictEqual } from 'node:util';
 
-import { type Actor, type AuditDetail, errors } from '@portico/sdk';
+import { type Actor, type AuditDetail, errors, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { RuleEntity, type RuleRow } from '../entities.ts';
 import { monitoringErrors } from '../errors.ts';
 import { parseSeriesName } from '../metrics.ts';
-import { checkVersion, describeProblem, writeNamed } from '../named.ts';
+import { describeProblem, writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
 import type { RuleEvaluator } from './evaluator.ts';
 import { type ChangedRule, type NewRule, type RuleView, toRuleView } from './schema.ts';
@@ -81,7 +81,7 @@ export class Rules {
         const now = this.#now();
         const { before, row } = await writeNamed(this.#ctx.db, async (em) => {
             const stored = await findRule(em, id);
-            checkVersion(stored, ifMatch, change.version);
+            requireVersion(stored, ifMatch, change.version);
             // A body that was validated has no undefined fields.
             const fields = fieldsOf({ ...fieldsOf(stored), ...change } as Fields);
             check(fields);
@@ -193,7 +193,7 @@ export class Rules {
         audit({ resourceId: id });
         const before = await writeNamed(this.#ctx.db, async (em) => {
             const stored = await findRule(em, id);
-            checkVersion(stored, ifMatch);
+            requireVersion(stored, ifMatch);
             await em.nativeDelete(RuleEntity, { id });
             return { ...stored };
         });

@@ -1,12 +1,12 @@
 /** Uptime checks, as people create, change and remove them, and as they are tried. */
 import { isDeepStrictEqual } from 'node:util';
 
-import { errors, isFailure } from '@portico/sdk';
+import { errors, isFailure, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { monitoringErrors } from '../errors.ts';
 import { maskHeaders } from '../headers.ts';
-import { checkVersion, writeNamed } from '../named.ts';
+import { writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
 import { CheckEntity, type CheckRow } from './entities.ts';
 import { type CheckFields, fieldsOf } from './input.ts';
@@ -146,7 +146,7 @@ export class Checks {
     /** Changes the given fields of a check. @throws NOT_FOUND 40400, VERSION_STALE 41200, CONFLICT 40900, VALIDATION_FAILED 40001 */
     async update(id: number, change: ChangedCheck, ifMatch: string | null): Promise<SeenCheck> {
         const before = this.get(id);
-        checkVersion(before, ifMatch, change.version);
+        requireVersion(before, ifMatch, change.version);
         const stored = {
             ...before.fields,
             expect: { ...before.fields.expect, ...maskedHeaders(before.fields) }
@@ -163,7 +163,7 @@ export class Checks {
     /** Removes a check with its results. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
     async remove(id: number, ifMatch: string | null): Promise<SeenCheck> {
         const before = this.get(id);
-        checkVersion(before, ifMatch);
+        requireVersion(before, ifMatch);
         await writeNamed(this.#ctx.db, async (em) => {
             await em.nativeDelete(CheckEntity, { id });
             await this.results.forget(em, id, true);

@@ -1,11 +1,11 @@
 /** Exports: other systems that the values of samples are sent to. */
 import { isDeepStrictEqual } from 'node:util';
 
-import { errors } from '@portico/sdk';
+import { errors, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { monitoringErrors } from '../errors.ts';
-import { checkVersion, describeProblem } from '../named.ts';
+import { describeProblem } from '../named.ts';
 import type { Sample } from '../sampling/sample.ts';
 import type { Machine } from '../sampling/sources/machine.ts';
 import type { Ctx } from '../settings.ts';
@@ -123,7 +123,7 @@ export class Exports {
     /** Changes the given fields. @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
     async update(id: number, change: ChangedExport, ifMatch: string | null): Promise<SeenExport> {
         const before = this.#get(id);
-        checkVersion(before, ifMatch, change.version);
+        requireVersion(before, ifMatch, change.version);
         const kept = Object.fromEntries(
             Object.keys(before.fields.headers).map((name) => [name, { set: true as const }])
         );
@@ -154,7 +154,7 @@ export class Exports {
     /** Removes an export with what waits. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
     async remove(id: number, ifMatch: string | null): Promise<SeenExport> {
         const before = this.#get(id);
-        checkVersion(before, ifMatch);
+        requireVersion(before, ifMatch);
         await this.#ctx.db.write((em) => this.#delete(em, id));
         this.#known.delete(id);
         return before;

@@ -1,9 +1,8 @@
 /** Silences: spans of time in which alerts are recorded and not told. */
-import { type Db, errors } from '@portico/sdk';
+import { type Db, errors, requireVersion } from '@portico/sdk';
 
 import type { AlertRow } from '../entities.ts';
 import { monitoringErrors } from '../errors.ts';
-import { checkVersion } from '../named.ts';
 import { SilenceEntity, type SilenceRow } from './entities.ts';
 import type { ChangedSilence, NewSilence } from './schema.ts';
 
@@ -73,7 +72,7 @@ export class Silences {
     /** Changes the given fields of a silence. @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
     async update(id: number, change: ChangedSilence, ifMatch: string | null): Promise<SilenceRow> {
         const before = this.get(id);
-        checkVersion(before, ifMatch, change.version);
+        requireVersion(before, ifMatch, change.version);
         const fields = this.#fieldsOf({
             ruleId: change.ruleId === undefined ? (before.ruleId ?? null) : change.ruleId,
             metric: change.metric === undefined ? (before.metric ?? null) : change.metric,
@@ -100,7 +99,7 @@ export class Silences {
     /** Removes a silence. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
     async remove(id: number, ifMatch: string | null): Promise<SilenceRow> {
         const row = this.get(id);
-        checkVersion(row, ifMatch);
+        requireVersion(row, ifMatch);
         await this.#db.write((em) => em.nativeDelete(SilenceEntity, { id }));
         this.#rows.delete(id);
         return row;

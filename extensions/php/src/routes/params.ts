@@ -1,5 +1,5 @@
 /** Path parameters that several groups of routes have. */
-import { errors, joi, type Request } from '@portico/sdk';
+import { errors, joi } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import type { Services } from '../services.ts';
@@ -19,14 +19,6 @@ export const siteParams = joi.object({
 
 /** The schema of the answer of a call that has nothing to say. */
 export const nothing = joi.valid(null);
-
-/** Refuses a change that was made for an older version. @throws VERSION_STALE 41200 */
-export function checkVersion(site: Site, { ifMatch }: Pick<Request, 'ifMatch'>, version?: number): void {
-    const wanted = ifMatch ?? (version === undefined ? null : String(version));
-    if (wanted !== null && wanted !== String(site.version)) {
-        throw errors.stale(site.version);
-    }
-}
 
 /** Does work on a site that is ready, with its lock. @throws NOT_FOUND 40400, IN_USE 40901, SWITCH_RUNNING 40950 */
 export async function withSite<T>(

@@ -1,5 +1,5 @@
 /** Routes of a site's directives and pool. */
-import { joi } from '@portico/sdk';
+import { joi, requireVersion } from '@portico/sdk';
 
 import { autoSize } from '../config/auto-size.ts';
 import { directives, type DirectiveValues, effective } from '../config/directives.ts';
@@ -7,7 +7,7 @@ import { poolChangeSchema, poolSchema } from '../config/pool.ts';
 import { definedOf } from '../defined.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { checkVersion, siteParams, withSite } from './params.ts';
+import { siteParams, withSite } from './params.ts';
 
 const given = joi
     .record(joi.alternatives(joi.string().max(200).allow(''), joi.number(), joi.boolean(), joi.valid(null)))
@@ -77,7 +77,7 @@ function registerDirectives(ctx: Ctx, services: Services): void {
         returns: joi.array().items(settingSchema),
         handler: (request) =>
             withSite(services, request.params.id, 'a change', async (site) => {
-                checkVersion(site, request);
+                requireVersion(site, request.ifMatch);
                 const changed = await changes.setDirectives(site, request.payload.values);
                 request.audit({ resourceId: site.id, before: site.values, after: changed.values });
                 return settingsOf(changed.values);
@@ -113,7 +113,7 @@ function registerPool(ctx: Ctx, services: Services): void {
         returns: poolSchema,
         handler: (request) =>
             withSite(services, request.params.id, 'a change', async (site) => {
-                checkVersion(site, request);
+                requireVersion(site, request.ifMatch);
                 const changed = await changes.setPool(site, definedOf(request.payload));
                 request.audit({ resourceId: site.id, before: site.pool, after: changed.pool });
                 return changed.pool;

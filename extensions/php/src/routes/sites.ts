@@ -1,5 +1,5 @@
 /** Routes that list, make, change and remove sites. */
-import { errors, joi, reply, taskSchema } from '@portico/sdk';
+import { errors, joi, reply, requireVersion, taskSchema } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -7,7 +7,7 @@ import { newSiteSchema, siteChangeSchema, siteSchema } from '../sites/input.ts';
 import { siteView } from '../sites/views.ts';
 import type { SwitchInput } from '../switching/switches.ts';
 import { acceptTask } from '../task-replies.ts';
-import { checkVersion, nothing, siteParams, withSite } from './params.ts';
+import { nothing, siteParams, withSite } from './params.ts';
 
 /** Registers the routes of sites. */
 export function registerSiteRoutes(ctx: Ctx, services: Services): void {
@@ -115,7 +115,7 @@ function registerChange(ctx: Ctx, services: Services): void {
         handler: (request) =>
             withSite(services, request.params.id, 'a change', async (site) => {
                 const { version, release, ...input } = request.payload;
-                checkVersion(site, request, version);
+                requireVersion(site, request.ifMatch, version);
                 request.audit({ resourceId: site.id });
                 if (release !== undefined) {
                     await releases.get(release);
@@ -156,7 +156,7 @@ function registerRemoval(ctx: Ctx, services: Services): void {
         returns: nothing,
         handler: ({ params, query, audit, ...request }) =>
             withSite(services, params.id, 'its removal', async (site) => {
-                checkVersion(site, request);
+                requireVersion(site, request.ifMatch);
                 audit({ resourceId: site.id, before: { name: site.name, domain: site.domain } });
                 await creation.remove(site, query.deleteFiles);
                 return null;
