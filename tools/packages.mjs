@@ -116,6 +116,7 @@ export const SYSTEM_PACKAGES = [
         what: 'what bans addresses by logs, whose bans the firewall lists and lifts in tests'
     },
     { command: 'ip', package: 'iproute2', for: 'test', what: 'what makes network namespaces for the tests' },
+    { command: 'ping', package: 'iputils-ping', for: 'test', what: 'what checks of the kind ping run' },
     {
         command: 'dockerd',
         package: 'docker.io',

@@ -1,22 +1,31 @@
-import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
 
 import { isFailure, requireVersion } from '@portico/sdk';
 
-const row = { version: 7 };
+export const lab = Lab.script();
+const { describe, it } = lab;
 
-test('a change that names no version, any version or the very version is let through', () => {
-    requireVersion(row);
-    requireVersion(row, null, undefined);
-    requireVersion(row, '*');
-    requireVersion(row, '7', 7);
-});
+/** What a change is refused with; null when it is let through. */
+function refusalOf(...known: Parameters<typeof requireVersion>[1][]): unknown {
+    try {
+        requireVersion({ version: 7 }, ...known);
+        return null;
+    } catch (error) {
+        return isFailure(error) ? [error.code, error.data] : error;
+    }
+}
 
-test('each version that is named must be the one of the object', () => {
-    const isStale = (error: unknown): boolean =>
-        isFailure(error) && error.code === 41200 && (error.data as { version: number }).version === 7;
-    assert.throws(() => requireVersion(row, '6'), isStale);
-    assert.throws(() => requireVersion(row, '7', 6), isStale);
-    assert.throws(() => requireVersion(row, '*', 8), isStale);
-    assert.throws(() => requireVersion(row, '07'), isStale);
+describe('requireVersion', () => {
+    it('lets a change through that names no version, any version, or the very version', () => {
+        for (const known of [[], [null, undefined], ['*'], ['7', 7]]) {
+            expect(refusalOf(...known)).to.be.null();
+        }
+    });
+
+    it('refuses a change of which one named version is another', () => {
+        for (const known of [['6'], ['7', 6], ['*', 8], ['07'], ['']]) {
+            expect(refusalOf(...known)).to.equal([41200, { version: 7 }]);
+        }
+    });
 });
