@@ -1,6 +1,5 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-
 import { isFailure, requireVersion } from '@portico/sdk';
 
 export const lab = Lab.script();

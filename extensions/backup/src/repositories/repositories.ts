@@ -1,7 +1,7 @@
 /** Repositories: made or opened, changed, checked, and forgotten without losing what is in them. */
 import { randomBytes } from 'node:crypto';
 
-import { errors, isFailure, KeyedMutex, type KnownVersion, requireVersion } from '@portico/sdk';
+import { errors, isFailure, KeyedMutex, requireVersion } from '@portico/sdk';
 
 import { PlanEntity, RepositoryEntity, type RepositoryRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
@@ -27,6 +27,7 @@ import {
 /** What can be changed of a repository, as it was sent. */
 export type RepositoryChange = Readonly<Record<string, unknown>> & {
     readonly name?: string | undefined;
+    readonly version?: number | undefined;
     readonly appendOnly?: boolean | undefined;
     readonly uploadKiBps?: number | null | undefined;
     readonly downloadKiBps?: number | null | undefined;
@@ -223,11 +224,7 @@ export class Repositories {
     }
 
     /** Changes names, limits and what opens it; the place stays. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
-    async update(
-        id: number,
-        change: RepositoryChange,
-        ...known: readonly KnownVersion[]
-    ): Promise<RepositoryRow> {
+    async update(id: number, change: RepositoryChange, ifMatch: string | null): Promise<RepositoryRow> {
         const row = await this.get(id);
         const [before, opened] = [connectionIn(row), await this.secrets(row)];
         const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
@@ -255,7 +252,7 @@ export class Repositories {
             if (stored === undefined) {
                 throw errors.notFound('There is no repository of that id');
             }
-            requireVersion(stored, ...known);
+            requireVersion(stored, ifMatch, change.version);
             Object.assign(stored, {
                 name: change.name ?? stored.name,
                 appendOnly: change.appendOnly ?? stored.appendOnly,

@@ -118,7 +118,7 @@ function registerOne(ctx: Ctx, { repositories }: Services): void {
         audit: { action: 'update', resource: 'repository' },
         validate: { params: idParams, payload: changedRepository },
         async handler({ params, payload, ifMatch }) {
-            const row = await repositories.update(params.id, payload, ifMatch, payload.version);
+            const row = await repositories.update(params.id, payload, ifMatch);
             return reply.with(viewOf(row), { version: row.version });
         }
     });
