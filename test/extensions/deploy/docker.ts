@@ -1,20 +1,15 @@
 /** Images and compose files of repositories on a real dockerd: panel, engine and containers live in the network namespace of that dockerd. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { ServicesRig } from '../../support/machine/services.ts';
-import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
-import { image, noEngine, TestEngine } from '../container/engines.ts';
-import { GitServer } from './git-server.ts';
-import { Relay } from './relay.ts';
-import { DeployClient, makeAccount, withoutSandbox, writePackage } from './rig.ts';
+import { image, noEngine } from '../container/engines.ts';
+import { DeployProcessRig } from './process-rig.ts';
+import { withoutSandbox } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -22,7 +17,6 @@ const lacks = noEngine ?? withoutSandbox;
 const real = itUnless(lacks, it);
 
 const limitMs = 180_000;
-const container = fileURLToPath(new URL('../../../extensions/container', import.meta.url));
 const http = 'exec busybox httpd -f -p 0.0.0.0:$PORT -h /www';
 const dockerfile = `FROM ${image}
 ARG GREETING
@@ -32,35 +26,12 @@ EXPOSE 8000
 CMD ["sh", "-c", "${http}"]
 `;
 const quick = { health: { successes: 1, startSeconds: 20 } };
-let top: string;
-let docker: TestEngine;
-let panel: PanelProcess;
-let relay: Relay;
-let git: GitServer;
-let account: { readonly name: string; remove(): void };
-let rig: DeployClient;
-
-async function login(): Promise<void> {
-    rig = new DeployClient(await panel.login(), panel.httpPort);
-    await until(async () => (await rig.get('/projects')).status === 200);
-}
-
-async function end(): Promise<void> {
-    if (panel !== undefined) {
-        await new ServicesRig(panel.dataDir).end();
-        await panel.close();
-    }
-    await relay?.close();
-    await docker?.close();
-    await git?.close();
-    account?.remove();
-    rmSync(top, { recursive: true, force: true });
-}
+let rig: DeployProcessRig;
 
 const page = async (domain: string, path = '/'): Promise<string> =>
     (await rig.page(domain, path)).text.trim();
 const images = async (): Promise<readonly string[]> =>
-    ((await docker.ask('GET', '/images/json')).data as { RepoTags: string[] | null }[])
+    ((await rig.engine.ask('GET', '/images/json')).data as { RepoTags: string[] | null }[])
         .flatMap(({ RepoTags: tags }) => tags ?? [])
         .filter((tag) => tag.startsWith('portico-deploy/'))
         .sort();
@@ -70,40 +41,11 @@ describe('A repository with a Dockerfile', { timeout: limitMs }, () => {
         if (lacks !== undefined) {
             return;
         }
-        process.umask(0o022);
-        top = mkdtempSync(join(tmpdir(), 'portico-deploy-docker-'));
-        try {
-            chmodSync(top, 0o755);
-            account = makeAccount();
-            git = new GitServer(join(top, 'git'));
-            await git.start();
-            docker = await TestEngine.start();
-            const plugins = writePackage(top);
-            symlinkSync(container, join(plugins, 'container'));
-            panel = await createPanelProcess({
-                by: ['nsenter', `--net=/proc/${docker.pid}/ns/net`],
-                environment: { PORTICO_PLUGIN_DIRS: plugins }
-            });
-            mkdirSync(join(top, 'relay'), { mode: 0o700 });
-            const inward = [panel.port, panel.httpPort];
-            relay = await Relay.start(docker.pid, join(top, 'relay'), inward, [git.port]);
-            await panel.start();
-            await login();
-            await rig.client.put('/api/plugins/deploy', { settings: { user: account.name } });
-            const set = await rig.client.put('/api/plugins/container', {
-                settings: { socket: docker.socket, stackFolder: join(top, 'stacks') }
-            });
-            expect(set.data?.state, set.text).to.equal('running');
-        } catch (error) {
-            await end();
-            throw error;
-        }
+        rig = await DeployProcessRig.start('docker');
     });
 
     after({ timeout: limitMs }, async () => {
-        if (lacks === undefined) {
-            await end();
-        }
+        await rig?.close();
     });
 
     real('is built, released beside the one before, checked, rolled back, and found again', async () => {
@@ -113,10 +55,10 @@ describe('A repository with a Dockerfile', { timeout: limitMs }, () => {
             '.dockerignore': '*.txt\n',
             'note.txt': 'x'
         };
-        git.create('app', tree);
+        rig.git.create('app', tree);
         const id = await rig.project({
             name: 'app',
-            source: { url: git.url('app') },
+            source: { url: rig.git.url('app') },
             build: { kind: 'dockerfile' },
             host: { domain: 'app.test' },
             run: {
@@ -149,7 +91,7 @@ describe('A repository with a Dockerfile', { timeout: limitMs }, () => {
             ['web', 'running'],
             ['worker', 'running']
         ]);
-        expect(await docker.names()).to.equal(
+        expect(await rig.engine.names()).to.equal(
             ['pre_0', 'web', 'worker'].map((name) => `deploy-p${id}-1-${name}-1`)
         );
         const ran = await rig.post(`/projects/${id}/exec`, {
@@ -159,44 +101,46 @@ describe('A repository with a Dockerfile', { timeout: limitMs }, () => {
         const lines = await rig.get(`/projects/${id}/logs?process=worker&follow=false`);
         expect(lines.text).to.contain('at work');
 
-        git.commit('app', { 'index.html': 'two' });
+        rig.git.commit('app', { 'index.html': 'two' });
         const second = await rig.serve(id);
         expect(await page('app.test')).to.equal('two');
-        expect((await docker.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))).to.be.true();
+        expect((await rig.engine.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))).to.be.true();
         const envelope = (await rig.get(`/deployments/${second.id}/provenance`)).data;
         const statement = JSON.parse(Buffer.from(envelope.payload as string, 'base64').toString());
-        const built = (await docker.ask('GET', `/images/portico-deploy/p${id}-web:2/json`)).data.Id as string;
+        const built = (await rig.engine.ask('GET', `/images/portico-deploy/p${id}-web:2/json`)).data
+            .Id as string;
         expect(statement.subject.map(({ digest }: { digest: { sha256: string } }) => digest.sha256)).to.equal(
             [second.artifact?.sha256, built.replace('sha256:', '')]
         );
 
         // What is not healthy, or does not start, gets no request and leaves nothing.
-        git.commit('app', { Dockerfile: `${dockerfile}CMD ["sh", "-c", "echo no way; exit 4"]\n` });
+        rig.git.commit('app', { Dockerfile: `${dockerfile}CMD ["sh", "-c", "echo no way; exit 4"]\n` });
         const ended = await rig.deploy(id);
         expect([ended.state, ended.reason]).to.equal(['failed', 'START_FAILED']);
         expect(await rig.log(ended.id)).to.contain('no way');
-        git.commit('app', { Dockerfile: dockerfile.replace('RUN mkdir', 'RUN exit 7; mkdir') });
+        rig.git.commit('app', { Dockerfile: dockerfile.replace('RUN mkdir', 'RUN exit 7; mkdir') });
         expect((await rig.deploy(id)).reason).to.equal('BUILD_FAILED');
         // The same files give the same image, which the release that serves has, too.
-        git.commit('app', { Dockerfile: dockerfile });
+        rig.git.commit('app', { Dockerfile: dockerfile });
         await rig.put(`/projects/${id}`, { hooks: { pre: [['sh', '-c', 'exit 5']] } });
         expect((await rig.deploy(id)).reason).to.equal('HOOK_FAILED');
-        git.commit('app', { 'index.html': 'three' });
+        rig.git.commit('app', { 'index.html': 'three' });
         expect((await rig.deploy(id)).reason).to.equal('HOOK_FAILED');
         await rig.put(`/projects/${id}`, { hooks: {} });
         expect(await page('app.test')).to.equal('two');
-        expect((await docker.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))).to.be.true();
+        expect((await rig.engine.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))).to.be.true();
         expect(await images()).to.equal([1, 2, 5].map((number) => `portico-deploy/p${id}-web:${number}`));
 
         // Panel and engine go, the containers stay.
-        const before = (await docker.ask('GET', '/containers/json')).data.map(({ Id }: { Id: string }) => Id);
-        await panel.end('SIGKILL');
-        process.kill(panel.enginePid() as number, 'SIGKILL');
-        await panel.start();
-        await login();
+        const before = (await rig.engine.ask('GET', '/containers/json')).data.map(
+            ({ Id }: { Id: string }) => Id
+        );
+        await rig.killAll();
         await until(async () => (await page('app.test').catch(() => '')) === 'two', 'the page after the end');
         expect((await rig.get(`/projects/${id}`)).data).to.include({ state: 'live', live: second.id });
-        const now = (await docker.ask('GET', '/containers/json')).data.map(({ Id }: { Id: string }) => Id);
+        const now = (await rig.engine.ask('GET', '/containers/json')).data.map(
+            ({ Id }: { Id: string }) => Id
+        );
         expect(now).to.equal(before);
 
         await until(
@@ -212,7 +156,7 @@ describe('A repository with a Dockerfile', { timeout: limitMs }, () => {
         await rig.delete(`/projects/${id}`);
         await until(async () => (await rig.get(`/projects/${id}`)).status === 404);
         await until(
-            async () => [...(await docker.names()), ...(await images())].length === 0,
+            async () => [...(await rig.engine.names()), ...(await images())].length === 0,
             'all to be gone'
         );
     });
@@ -232,10 +176,10 @@ services:
 volumes: { data: {} }
 `;
             const web = `FROM ${image}\nARG TEXT\nRUN mkdir /www && echo "$TEXT" > /www/index.html\n`;
-            git.create('stack', { 'compose.yaml': compose('one'), 'web/Dockerfile': web });
+            rig.git.create('stack', { 'compose.yaml': compose('one'), 'web/Dockerfile': web });
             const body = {
                 name: 'stack',
-                source: { url: git.url('stack') },
+                source: { url: rig.git.url('stack') },
                 build: { kind: 'compose' },
                 host: { domain: 'stack.test' },
                 run: { drainSeconds: 0 },
@@ -253,22 +197,24 @@ volumes: { data: {} }
             });
             expect(ran.data.stdout).to.equal('it\'s "$5"\n');
 
-            git.commit('stack', { 'compose.yaml': compose('two') });
+            rig.git.commit('stack', { 'compose.yaml': compose('two') });
             await rig.serve(id);
             expect(await page('stack.test')).to.equal('two');
             const kept = await rig.post(`/projects/${id}/exec`, { command: ['cat', '/data/kept'] });
             expect(kept.data.stdout).to.equal('kept\n');
-            expect(await docker.names()).to.equal([`deploy-p${id}-site-1`]);
+            expect(await rig.engine.names()).to.equal([`deploy-p${id}-site-1`]);
 
-            git.commit('stack', { 'compose.yaml': compose('three').replace('exec busybox', 'exit 1; exec') });
+            rig.git.commit('stack', {
+                'compose.yaml': compose('three').replace('exec busybox', 'exit 1; exec')
+            });
             expect((await rig.deploy(id)).reason).to.equal('START_FAILED');
             expect(await page('stack.test')).to.equal('two');
-            git.commit('stack', { 'compose.yaml': compose('four') });
+            rig.git.commit('stack', { 'compose.yaml': compose('four') });
             await rig.put(`/projects/${id}`, { health: { path: '/none', startSeconds: 3 } });
             expect((await rig.deploy(id)).reason).to.equal('UNHEALTHY');
             await rig.put(`/projects/${id}`, quick);
             expect(await page('stack.test')).to.equal('two');
-            git.commit('stack', { 'compose.yaml': compose('five', '\n    privileged: true') });
+            rig.git.commit('stack', { 'compose.yaml': compose('five', '\n    privileged: true') });
             const refused = await rig.deploy(id);
             expect(refused.reason).to.equal('START_FAILED');
             expect(await rig.log(refused.id)).to.contain('privileged');
@@ -279,19 +225,19 @@ volumes: { data: {} }
             await rig.delete(`/projects/${id}`);
             await until(async () => (await rig.get(`/projects/${id}`)).status === 404);
             await until(
-                async () => [...(await docker.names()), ...(await images())].length === 0,
+                async () => [...(await rig.engine.names()), ...(await images())].length === 0,
                 'all to be gone'
             );
-            expect((await docker.ask('GET', '/volumes')).data.Volumes ?? []).to.equal([]);
-            expect(existsSync(join(top, 'releases', `projects/${id}`))).to.be.false();
+            expect((await rig.engine.ask('GET', '/volumes')).data.Volumes ?? []).to.equal([]);
+            expect(existsSync(join(rig.folder, `projects/${id}`))).to.be.false();
         }
     );
 
     real('needs the plugin container, and says so at once', async () => {
-        git.create('alone', { Dockerfile: dockerfile });
+        rig.git.create('alone', { Dockerfile: dockerfile });
         const id = await rig.project({
             name: 'alone',
-            source: { url: git.url('alone') },
+            source: { url: rig.git.url('alone') },
             build: { kind: 'dockerfile' }
         });
         await rig.client.put('/api/plugins/container', { enabled: false });

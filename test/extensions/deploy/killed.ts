@@ -1,85 +1,42 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { ServicesRig } from '../../support/machine/services.ts';
-import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
-import { GitServer } from './git-server.ts';
-import { base, DeployClient, makeAccount, server, withoutSandbox, writePackage } from './rig.ts';
+import { DeployProcessRig } from './process-rig.ts';
+import { base, server, withoutSandbox } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 const real = itUnless(withoutSandbox, it);
 
 const limitMs = 150_000;
-let top: string;
-let panel: PanelProcess;
-let git: GitServer;
-let account: { readonly name: string; remove(): void };
-let rig: DeployClient;
-
-const login = async (): Promise<void> => {
-    rig = new DeployClient(await panel.login(), panel.httpPort);
-    await until(async () => (await rig.get('/projects')).status === 200);
-};
-
-/** Kills the panel as a power failure would, and starts it again. */
-async function killed(): Promise<void> {
-    await panel.end('SIGKILL');
-    await panel.start();
-    await login();
-}
-
-async function end(): Promise<void> {
-    await new ServicesRig(panel.dataDir).end();
-    await panel.close();
-    await git.close();
-    account.remove();
-    rmSync(top, { recursive: true, force: true });
-}
+let rig: DeployProcessRig;
 
 describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         if (withoutSandbox !== undefined) {
             return;
         }
-        process.umask(0o022);
-        top = mkdtempSync(join(tmpdir(), 'portico-deploy-killed-'));
-        chmodSync(top, 0o755);
-        account = makeAccount();
-        git = new GitServer(join(top, 'git'));
-        await git.start();
-        panel = await createPanelProcess({ environment: { PORTICO_PLUGIN_DIRS: writePackage(top) } });
-        try {
-            await panel.start();
-            await login();
-            await rig.client.put('/api/plugins/deploy', { settings: { user: account.name } });
-        } catch (error) {
-            await end();
-            throw error;
-        }
+        rig = await DeployProcessRig.start();
     });
 
     after({ timeout: limitMs }, async () => {
-        if (panel !== undefined) {
-            await end();
-        }
+        await rig?.close();
     });
 
     real('end what was cut in a fetch, a command, a canary and a switch as the engine serves', async () => {
-        git.create('cut', {
+        rig.git.create('cut', {
             'package.json': '{"scripts":{"start":"node server.js"}}',
             'server.js': server('old')
         });
         const id = await rig.project({
             name: 'cut',
-            source: { url: git.url('cut') },
+            source: { url: rig.git.url('cut') },
             host: { domain: 'cut.test' },
             run: { drainSeconds: 1 },
             health: { successes: 1 }
@@ -102,28 +59,27 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
             expect(names.filter((name: string) => name.startsWith(`p${id}-`))).to.equal([`p${id}-1-web-0`]);
         };
         // In the fetch: the server never answers.
-        const commit = git.commit('cut', { 'server.js': server('new') });
-        git.intercept = (request) => request.method === 'POST' && request.url?.includes('/cut.git') === true;
+        const commit = rig.git.commit('cut', { 'server.js': server('new') });
+        rig.git.intercept = (request) =>
+            request.method === 'POST' && request.url?.includes('/cut.git') === true;
         const fetching = await rig.begin(id, { commit });
         await stepRuns(fetching.id, 'fetch');
-        await killed();
-        git.intercept = () => false;
+        await rig.killPanel();
+        rig.git.intercept = () => false;
         await undone(fetching.id);
         // In a command before the start.
         await rig.put(`/projects/${id}`, { hooks: { pre: [['sleep', '300']] } });
         const hooked = await rig.begin(id);
         await stepRuns(hooked.id, 'hooks');
-        await killed();
+        await rig.killPanel();
         await undone(hooked.id);
-        await panel.end('SIGTERM');
-        await panel.start();
-        await login();
+        await rig.restartPanel();
         // In a canary, which gets a share of the requests: the old release has all of them again.
         await rig.put(`/projects/${id}`, { hooks: {}, canary: { weight: 50, seconds: 600 } });
         const canary = await rig.begin(id);
         await until(async () => (await rig.get(`/deployments/${canary.id}`)).data.state === 'canary');
         await until(async () => (await rig.page('cut.test')).text === 'new', 'the canary to answer');
-        await killed();
+        await rig.killPanel();
         for (let at = 0; at < 6; at += 1) {
             expect((await rig.page('cut.test')).text).to.equal('old');
         }
@@ -131,10 +87,10 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
         // Between the switch of the engine and the record of it: what the engine serves stays.
         await rig.put(`/projects/${id}`, { canary: null });
         const switched = await rig.serve(id);
-        await panel.end('SIGTERM');
-        const names = readdirSync(panel.dataDir, { recursive: true, encoding: 'utf8' });
+        await rig.panel.end('SIGTERM');
+        const names = readdirSync(rig.panel.dataDir, { recursive: true, encoding: 'utf8' });
         const file = names.find((name) => name.includes('deploy/') && name.endsWith('data.db')) ?? '';
-        const database = new DatabaseSync(join(panel.dataDir, file));
+        const database = new DatabaseSync(join(rig.panel.dataDir, file));
         database.exec(`update deploy_projects set live = ${old.id} where id = ${id}`);
         const { steps } = database
             .prepare('select steps from deploy_deployments where id = ?')
@@ -152,36 +108,34 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
             )
             .run(JSON.stringify(cutSteps), switched.id);
         database.close();
-        await panel.start();
-        await login();
+        await rig.startPanel();
         expect(await rig.over(switched.id)).to.include({ state: 'live' });
         expect((await rig.get(`/projects/${id}`)).data).to.include({ state: 'live', live: switched.id });
         expect((await rig.page('cut.test')).text).to.equal('new');
     });
 
     real('go on serving, fail builds that were cut, and leave nothing of them', async () => {
-        git.create('app', {
+        rig.git.create('app', {
             'package.json': '{"scripts":{"start":"node server.js"}}',
             'server.js': server('one')
         });
         const id = await rig.project({
             name: 'app',
-            source: { url: git.url('app') },
+            source: { url: rig.git.url('app') },
             host: { domain: 'app.test' },
             run: { drainSeconds: 1 },
             health: { successes: 1 }
         });
         await rig.serve(id);
-        const folder = join(top, 'releases', `projects/${id}`);
+        const folder = join(rig.folder, `projects/${id}`);
         await rig.put(`/projects/${id}`, { build: { commands: [['sleep', '300']] } });
         const building = await rig.begin(id);
         await until(
             async () => (await rig.get(`/deployments/${building.id}`)).data.steps[2].state === 'running'
         );
-        await panel.end('SIGKILL');
+        await rig.panel.end('SIGKILL');
         expect((await rig.page('app.test')).text).to.equal('one');
-        await panel.start();
-        await login();
+        await rig.startPanel();
         const cut = await rig.over(building.id);
         expect([cut.state, cut.reason]).to.equal(['failed', 'PANEL_DIED']);
         expect([readdirSync(join(folder, 'builds')), readdirSync(join(folder, 'releases'))]).to.equal([
@@ -192,12 +146,12 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
 
         // While a release is checked: it is undone, and its programs end.
         await rig.put(`/projects/${id}`, { build: { commands: [] }, health: { successes: 100 } });
-        git.commit('app', { 'server.js': server('two') });
+        rig.git.commit('app', { 'server.js': server('two') });
         const checking = await rig.begin(id);
         await until(
             async () => (await rig.get(`/deployments/${checking.id}`)).data.steps[6].state === 'running'
         );
-        await killed();
+        await rig.killPanel();
         expect((await rig.over(checking.id)).reason).to.equal('PANEL_DIED');
         const { data: plugin } = await rig.client.get('/api/plugins/deploy');
         const names = plugin.services.map(({ name }: { name: string }) => name);
@@ -206,17 +160,16 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
         expect((await rig.page('app.test')).text).to.equal('one');
 
         // An orderly end changes nothing, and begins the count of bad starts anew.
-        await panel.end('SIGTERM');
+        await rig.panel.end('SIGTERM');
         expect((await rig.page('app.test')).text).to.equal('one');
-        await panel.start();
-        await login();
+        await rig.startPanel();
 
         // While the old release is drained: the switch was made, so it stays.
         await rig.put(`/projects/${id}`, { health: { successes: 1 }, run: { drainSeconds: 60 } });
         const draining = await rig.begin(id);
         await rig.page('app.test');
         await until(async () => (await rig.get(`/deployments/${draining.id}`)).data.state === 'live');
-        await killed();
+        await rig.killPanel();
         expect((await rig.over(draining.id)).state).to.equal('live');
         expect((await rig.page('app.test')).text).to.equal('two');
         await until(

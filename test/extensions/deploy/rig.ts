@@ -95,7 +95,7 @@ export interface Deployment {
 
 /** What a test knows of an engine and a panel, in this process or in another one. */
 export class DeployClient {
-    readonly client: Client;
+    client: Client;
     readonly httpPort: number;
 
     constructor(client: Client, httpPort: number) {

@@ -2,21 +2,19 @@
  * One repository as an admin has it: pushed to, built, released and served; a bad release that never gets traffic; releases under load; pull requests,
  * one of them of a fork; and panel and engine gone in between.
  */
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { ServicesRig } from '../../support/machine/services.ts';
-import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { deliver, pullOf, pushOf, signed } from './deliveries.ts';
-import { git, GitServer } from './git-server.ts';
+import { git } from './git-server.ts';
 import { Load } from './load.ts';
-import { DeployClient, makeAccount, server, withoutSandbox, writePackage } from './rig.ts';
+import { DeployProcessRig } from './process-rig.ts';
+import { server, withoutSandbox } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -28,33 +26,20 @@ const perSecond = 200;
 /** Notes each request in a folder that all releases share. */
 const note =
     'if (request.headers["x-number"]) require("node:fs").appendFileSync("/app/data/seen", request.headers["x-number"] + "\\n");';
-let top: string;
-let panel: PanelProcess;
-let repositories: GitServer;
-let account: { readonly name: string; remove(): void };
-let rig: DeployClient;
+let rig: DeployProcessRig;
 let project: number;
 let hook: { readonly url: string; readonly secret: string };
 
-async function login(): Promise<void> {
-    rig = new DeployClient(await panel.login(), panel.httpPort);
-    await until(async () => (await rig.get('/projects')).status === 200);
-}
-
-async function end(): Promise<void> {
-    await new ServicesRig(panel.dataDir).end();
-    await panel.close();
-    await repositories.close();
-    account.remove();
-    rmSync(top, { recursive: true, force: true });
-}
-
 const send = ([event, body]: readonly [string, string]) =>
-    deliver(`http://127.0.0.1:${panel.port}${hook.url}`, body, signed('github', event, body, hook.secret));
+    deliver(
+        `http://127.0.0.1:${rig.panel.port}${hook.url}`,
+        body,
+        signed('github', event, body, hook.secret)
+    );
 
 /** Commits a server, tells the panel of the push, and waits until its deployment is over. */
 async function push(text: string, more = note) {
-    const commit = repositories.commit('shop', { 'server.js': server(text, more) }, text);
+    const commit = rig.git.commit('shop', { 'server.js': server(text, more) }, text);
     const { status, data } = await send(pushOf('github', { commit }));
     expect(status).to.equal(202);
     return rig.over(data.deployment.id as number);
@@ -62,8 +47,8 @@ async function push(text: string, more = note) {
 
 /** Opens or moves a pull request, whose head the git server has under the ref of GitHub. */
 async function pull(number: number, text: string, fork: boolean) {
-    const work = repositories.work('shop');
-    const commit = repositories.commit('shop', { 'server.js': server(text) }, text, `feature-${number}`);
+    const work = rig.git.work('shop');
+    const commit = rig.git.commit('shop', { 'server.js': server(text) }, text, `feature-${number}`);
     git(work, 'push', '--quiet', '--force', 'origin', `HEAD:refs/pull/${number}/head`);
     git(work, 'push', '--quiet', 'origin', `:refs/heads/feature-${number}`);
     git(work, 'reset', '--quiet', '--hard', 'HEAD~1');
@@ -83,40 +68,24 @@ describe('A repository that is pushed to', { timeout: limitMs }, () => {
         if (withoutSandbox !== undefined) {
             return;
         }
-        process.umask(0o022);
-        top = mkdtempSync(join(tmpdir(), 'portico-deploy-story-'));
-        chmodSync(top, 0o755);
-        account = makeAccount();
-        repositories = new GitServer(join(top, 'git'));
-        await repositories.start();
-        panel = await createPanelProcess({ environment: { PORTICO_PLUGIN_DIRS: writePackage(top) } });
-        try {
-            await panel.start();
-            await login();
-            await rig.client.put('/api/plugins/deploy', { settings: { user: account.name } });
-            repositories.create('shop', {
-                'package.json': '{"scripts":{"start":"node server.js"}}',
-                'server.js': server('v0', note)
-            });
-            project = await rig.project({
-                name: 'shop',
-                source: { url: repositories.url('shop') },
-                host: { domain: 'shop.test' },
-                run: { drainSeconds: 1, shared: ['data'] },
-                health: { successes: 1, startSeconds: 5 },
-                previews: { domain: 'pr-{number}.shop.test' }
-            });
-            hook = (await rig.post(`/projects/${project}/hook`)).data as typeof hook;
-        } catch (error) {
-            await end();
-            throw error;
-        }
+        rig = await DeployProcessRig.start();
+        rig.git.create('shop', {
+            'package.json': '{"scripts":{"start":"node server.js"}}',
+            'server.js': server('v0', note)
+        });
+        project = await rig.project({
+            name: 'shop',
+            source: { url: rig.git.url('shop') },
+            host: { domain: 'shop.test' },
+            run: { drainSeconds: 1, shared: ['data'] },
+            health: { successes: 1, startSeconds: 5 },
+            previews: { domain: 'pr-{number}.shop.test' }
+        });
+        hook = (await rig.post(`/projects/${project}/hook`)).data as typeof hook;
     });
 
     after({ timeout: limitMs }, async () => {
-        if (panel !== undefined) {
-            await end();
-        }
+        await rig?.close();
     });
 
     real(`is served, and ${releases} releases lose no request of ${perSecond} a second`, async () => {
@@ -124,7 +93,7 @@ describe('A repository that is pushed to', { timeout: limitMs }, () => {
         expect([first.state, first.trigger]).to.equal(['live', 'push']);
         expect((await rig.page('shop.test')).text).to.equal('v1');
         const before = await loads();
-        const load = new Load(panel.httpPort, 'shop.test', perSecond);
+        const load = new Load(rig.httpPort, 'shop.test', perSecond);
         const bad = await push('bad', `${note} response.statusCode = 500;`);
         expect([bad.state, bad.reason]).to.equal(['failed', 'UNHEALTHY']);
         const second = await push('v2');
@@ -138,7 +107,7 @@ describe('A repository that is pushed to', { timeout: limitMs }, () => {
         await load.stop();
         expect(load.failures).to.equal([]);
         expect([...load.seen.keys()].sort()).to.equal(['v1', 'v2']);
-        const seen = readFileSync(join(top, 'releases', `projects/${project}/shared/data/seen`), 'utf8');
+        const seen = readFileSync(join(rig.folder, `projects/${project}/shared/data/seen`), 'utf8');
         const numbers = seen.trim().split('\n');
         expect([numbers.length, new Set(numbers).size]).to.equal([load.sent, load.sent]);
         expect(await loads()).to.equal(before);
@@ -155,10 +124,7 @@ describe('A repository that is pushed to', { timeout: limitMs }, () => {
         const served = (await rig.page('shop.test')).text;
         const running = await pids();
 
-        await panel.end('SIGKILL');
-        process.kill(panel.enginePid() as number, 'SIGKILL');
-        await panel.start();
-        await login();
+        await rig.killAll();
 
         await until(async () => (await rig.page('shop.test').catch(() => null))?.text === served);
         expect(await pids()).to.equal(running);
