@@ -145,6 +145,12 @@ export const SYSTEM_PACKAGES = [
         what: 'the names in those networks'
     },
     {
+        command: '/usr/libexec/podman/catatonit',
+        package: 'catatonit',
+        for: 'test',
+        what: 'the first process in containers of that engine that ask for one'
+    },
+    {
         command: 'docker-registry',
         package: 'docker-registry',
         for: 'test',

@@ -34,7 +34,10 @@ export const engineKinds = ['docker', 'podman'] as const;
 const shared = ['unshare', 'setpriv', 'busybox', 'docker-registry'];
 const programs = {
     docker: ['dockerd', 'containerd', ...shared],
-    podman: ['podman', 'conmon', 'runc', '/usr/lib/podman/netavark', ...shared]
+    podman: [
+        ...['podman', 'conmon', 'runc', '/usr/lib/podman/netavark', '/usr/libexec/podman/catatonit'],
+        ...shared
+    ]
 };
 const folders = (process.env['PATH'] ?? '').split(':').concat('/usr/sbin', '/sbin');
 

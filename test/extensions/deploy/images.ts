@@ -1,4 +1,4 @@
-/** Images and compose files of repositories on a real dockerd: panel, engine and containers live in the network namespace of that dockerd. */
+/** Images and compose files of repositories on a real dockerd and a real Podman: panel, engine and containers live in the network namespace of that one. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,14 +7,12 @@ import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
-import { image, noEngine } from '../container/engines.ts';
+import { type EngineKind, engineKinds, image, lackOf } from '../container/engines.ts';
 import { DeployProcessRig } from './process-rig.ts';
 import { withoutSandbox } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
-const lacks = noEngine ?? withoutSandbox;
-const real = itUnless(lacks, it);
 
 const limitMs = 180_000;
 const http = 'exec busybox httpd -f -p 0.0.0.0:$PORT -h /www';
@@ -33,138 +31,158 @@ const page = async (domain: string, path = '/'): Promise<string> =>
 const images = async (): Promise<readonly string[]> =>
     ((await rig.engine.ask('GET', '/images/json')).data as { RepoTags: string[] | null }[])
         .flatMap(({ RepoTags: tags }) => tags ?? [])
+        // Podman names the registry, too.
+        .map((tag) => tag.replace(/^docker\.io\//, ''))
         .filter((tag) => tag.startsWith('portico-deploy/'))
         .sort();
 
-describe('A repository with a Dockerfile', { timeout: limitMs }, () => {
-    before({ timeout: limitMs }, async () => {
-        if (lacks !== undefined) {
-            return;
-        }
-        rig = await DeployProcessRig.start('docker');
-    });
+engineKinds.forEach(testOn);
 
-    after({ timeout: limitMs }, async () => {
-        await rig?.close();
-    });
+function testOn(kind: EngineKind): void {
+    const lacks = lackOf(kind) ?? withoutSandbox;
+    const real = itUnless(lacks, it);
 
-    real('is built, released beside the one before, checked, rolled back, and found again', async () => {
-        const tree = {
-            Dockerfile: dockerfile,
-            'index.html': 'one',
-            '.dockerignore': '*.txt\n',
-            'note.txt': 'x'
-        };
-        rig.git.create('app', tree);
-        const id = await rig.project({
-            name: 'app',
-            source: { url: rig.git.url('app') },
-            build: { kind: 'dockerfile' },
-            host: { domain: 'app.test' },
-            run: {
-                drainSeconds: 1,
-                stopSeconds: 1,
-                workers: [{ name: 'worker', command: ['sh', '-c', 'echo at work; exec sleep 1000'] }]
-            },
-            hooks: {
-                pre: [['sh', '-c', 'echo before $SAID']],
-                post: [['sh', '-c', 'echo after; test -f /www/greeting']]
-            },
-            ...quick
+    describe(`A repository with a Dockerfile on ${kind}`, { timeout: limitMs }, () => {
+        before({ timeout: limitMs }, async () => {
+            if (lacks !== undefined) {
+                return;
+            }
+            rig = await DeployProcessRig.start(kind);
         });
-        const greeting = 'costs $5 "a" \\ day';
-        const vars = [
-            { name: 'GREETING', value: greeting },
-            { name: 'SAID', value: 'a secret word', secret: true, build: false }
-        ];
-        await rig.put(`/projects/${id}/env`, { vars });
-        const first = await rig.serve(id);
-        expect(await page('app.test')).to.equal('one');
-        expect(await page('app.test', '/greeting')).to.equal(greeting);
-        expect((await rig.page('app.test', '/note.txt')).status).to.equal(404);
-        const log = await rig.log(first.id);
-        expect(log).to.match(/Step 1\/\d+ : FROM/);
-        expect(log).to.contain('after').and.to.not.contain('a secret word');
-        expect((await rig.get(`/projects/${id}`)).data).to.include({ state: 'live', runtime: 'container' });
-        const { data: processes } = await rig.get(`/projects/${id}/processes`);
-        expect(processes.map(({ name, state }: { name: string; state: string }) => [name, state])).to.equal([
-            ['web', 'running'],
-            ['worker', 'running']
-        ]);
-        expect(await rig.engine.names()).to.equal(
-            ['pre_0', 'web', 'worker'].map((name) => `deploy-p${id}-1-${name}-1`)
-        );
-        const ran = await rig.post(`/projects/${id}/exec`, {
-            command: ['sh', '-c', 'echo $PORT $DEPLOY_NUMBER; exit 3']
+
+        after({ timeout: limitMs }, async () => {
+            await rig?.close();
         });
-        expect(ran.data).to.include({ exitCode: 3, stdout: '8000 1\n' });
-        const lines = await rig.get(`/projects/${id}/logs?process=worker&follow=false`);
-        expect(lines.text).to.contain('at work');
 
-        rig.git.commit('app', { 'index.html': 'two' });
-        const second = await rig.serve(id);
-        expect(await page('app.test')).to.equal('two');
-        expect((await rig.engine.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))).to.be.true();
-        const envelope = (await rig.get(`/deployments/${second.id}/provenance`)).data;
-        const statement = JSON.parse(Buffer.from(envelope.payload as string, 'base64').toString());
-        const built = (await rig.engine.ask('GET', `/images/portico-deploy/p${id}-web:2/json`)).data
-            .Id as string;
-        expect(statement.subject.map(({ digest }: { digest: { sha256: string } }) => digest.sha256)).to.equal(
-            [second.artifact?.sha256, built.replace('sha256:', '')]
-        );
+        real('is built, released beside the one before, checked, rolled back, and found again', async () => {
+            const tree = {
+                Dockerfile: dockerfile,
+                'index.html': 'one',
+                '.dockerignore': '*.txt\n',
+                'note.txt': 'x'
+            };
+            rig.git.create('app', tree);
+            const id = await rig.project({
+                name: 'app',
+                source: { url: rig.git.url('app') },
+                build: { kind: 'dockerfile' },
+                host: { domain: 'app.test' },
+                run: {
+                    drainSeconds: 1,
+                    stopSeconds: 1,
+                    workers: [{ name: 'worker', command: ['sh', '-c', 'echo at work; exec sleep 1000'] }]
+                },
+                hooks: {
+                    pre: [['sh', '-c', 'echo before $SAID']],
+                    post: [['sh', '-c', 'echo after; test -f /www/greeting']]
+                },
+                ...quick
+            });
+            const greeting = 'costs $5 "a" \\ day';
+            const vars = [
+                { name: 'GREETING', value: greeting },
+                { name: 'SAID', value: 'a secret word', secret: true, build: false }
+            ];
+            await rig.put(`/projects/${id}/env`, { vars });
+            const first = await rig.serve(id);
+            expect(await page('app.test')).to.equal('one');
+            expect(await page('app.test', '/greeting')).to.equal(greeting);
+            expect((await rig.page('app.test', '/note.txt')).status).to.equal(404);
+            const log = await rig.log(first.id);
+            expect(log).to.match(/Step 1\/\d+ ?: FROM/i);
+            expect(log).to.contain('after').and.to.not.contain('a secret word');
+            expect((await rig.get(`/projects/${id}`)).data).to.include({
+                state: 'live',
+                runtime: 'container'
+            });
+            const { data: processes } = await rig.get(`/projects/${id}/processes`);
+            expect(
+                processes.map(({ name, state }: { name: string; state: string }) => [name, state])
+            ).to.equal([
+                ['web', 'running'],
+                ['worker', 'running']
+            ]);
+            expect(await rig.engine.names()).to.equal(
+                ['pre_0', 'web', 'worker'].map((name) => `deploy-p${id}-1-${name}-1`)
+            );
+            const ran = await rig.post(`/projects/${id}/exec`, {
+                command: ['sh', '-c', 'echo $PORT $DEPLOY_NUMBER; exit 3']
+            });
+            expect(ran.data).to.include({ exitCode: 3, stdout: '8000 1\n' });
+            const lines = await rig.get(`/projects/${id}/logs?process=worker&follow=false`);
+            expect(lines.text).to.contain('at work');
 
-        // What is not healthy, or does not start, gets no request and leaves nothing.
-        rig.git.commit('app', { Dockerfile: `${dockerfile}CMD ["sh", "-c", "echo no way; exit 4"]\n` });
-        const ended = await rig.deploy(id);
-        expect([ended.state, ended.reason]).to.equal(['failed', 'START_FAILED']);
-        expect(await rig.log(ended.id)).to.contain('no way');
-        rig.git.commit('app', { Dockerfile: dockerfile.replace('RUN mkdir', 'RUN exit 7; mkdir') });
-        expect((await rig.deploy(id)).reason).to.equal('BUILD_FAILED');
-        // The same files give the same image, which the release that serves has, too.
-        rig.git.commit('app', { Dockerfile: dockerfile });
-        await rig.put(`/projects/${id}`, { hooks: { pre: [['sh', '-c', 'exit 5']] } });
-        expect((await rig.deploy(id)).reason).to.equal('HOOK_FAILED');
-        rig.git.commit('app', { 'index.html': 'three' });
-        expect((await rig.deploy(id)).reason).to.equal('HOOK_FAILED');
-        await rig.put(`/projects/${id}`, { hooks: {} });
-        expect(await page('app.test')).to.equal('two');
-        expect((await rig.engine.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))).to.be.true();
-        expect(await images()).to.equal([1, 2, 5].map((number) => `portico-deploy/p${id}-web:${number}`));
+            rig.git.commit('app', { 'index.html': 'two' });
+            const second = await rig.serve(id);
+            expect(await page('app.test')).to.equal('two');
+            expect(
+                (await rig.engine.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))
+            ).to.be.true();
+            const envelope = (await rig.get(`/deployments/${second.id}/provenance`)).data;
+            const statement = JSON.parse(Buffer.from(envelope.payload as string, 'base64').toString());
+            const built = (await rig.engine.ask('GET', `/images/portico-deploy/p${id}-web:2/json`)).data
+                .Id as string;
+            expect(
+                statement.subject.map(({ digest }: { digest: { sha256: string } }) => digest.sha256)
+            ).to.equal([second.artifact?.sha256, built.replace('sha256:', '')]);
 
-        // Panel and engine go, the containers stay.
-        const before = (await rig.engine.ask('GET', '/containers/json')).data.map(
-            ({ Id }: { Id: string }) => Id
-        );
-        await rig.killAll();
-        await until(async () => (await page('app.test').catch(() => '')) === 'two', 'the page after the end');
-        expect((await rig.get(`/projects/${id}`)).data).to.include({ state: 'live', live: second.id });
-        const now = (await rig.engine.ask('GET', '/containers/json')).data.map(
-            ({ Id }: { Id: string }) => Id
-        );
-        expect(now).to.equal(before);
+            // What is not healthy, or does not start, gets no request and leaves nothing.
+            rig.git.commit('app', { Dockerfile: `${dockerfile}CMD ["sh", "-c", "echo no way; exit 4"]\n` });
+            const ended = await rig.deploy(id);
+            expect([ended.state, ended.reason]).to.equal(['failed', 'START_FAILED']);
+            expect(await rig.log(ended.id)).to.contain('no way');
+            rig.git.commit('app', { Dockerfile: dockerfile.replace('RUN mkdir', 'RUN exit 7; mkdir') });
+            expect((await rig.deploy(id)).reason).to.equal('BUILD_FAILED');
+            // The same files give the same image, which the release that serves has, too.
+            rig.git.commit('app', { Dockerfile: dockerfile });
+            await rig.put(`/projects/${id}`, { hooks: { pre: [['sh', '-c', 'exit 5']] } });
+            expect((await rig.deploy(id)).reason).to.equal('HOOK_FAILED');
+            rig.git.commit('app', { 'index.html': 'three' });
+            expect((await rig.deploy(id)).reason).to.equal('HOOK_FAILED');
+            await rig.put(`/projects/${id}`, { hooks: {} });
+            expect(await page('app.test')).to.equal('two');
+            expect(
+                (await rig.engine.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))
+            ).to.be.true();
+            expect(await images()).to.equal([1, 2, 5].map((number) => `portico-deploy/p${id}-web:${number}`));
 
-        await until(
-            async () => (await rig.client.get('/api/plugins/container')).data.state === 'running',
-            'the plugin container to run'
-        );
-        const back = await rig.post(`/projects/${id}/rollback`);
-        expect((await rig.over(back.data.id as number)).state).to.equal('live');
-        expect(await page('app.test')).to.equal('one');
-        expect((await rig.post(`/projects/${id}/stop`)).data.state).to.equal('stopped');
-        expect((await rig.post(`/projects/${id}/start`)).data.state).to.equal('live');
-        await until(async () => (await page('app.test')) === 'one');
-        await rig.delete(`/projects/${id}`);
-        await until(async () => (await rig.get(`/projects/${id}`)).status === 404);
-        await until(
-            async () => [...(await rig.engine.names()), ...(await images())].length === 0,
-            'all to be gone'
-        );
-    });
+            // Panel and engine go, the containers stay.
+            const before = (await rig.engine.ask('GET', '/containers/json')).data.map(
+                ({ Id }: { Id: string }) => Id
+            );
+            await rig.killAll();
+            await until(
+                async () => (await page('app.test').catch(() => '')) === 'two',
+                'the page after the end'
+            );
+            expect((await rig.get(`/projects/${id}`)).data).to.include({ state: 'live', live: second.id });
+            const now = (await rig.engine.ask('GET', '/containers/json')).data.map(
+                ({ Id }: { Id: string }) => Id
+            );
+            expect(now).to.equal(before);
 
-    real(
-        'runs a compose file in place, whose volumes stay, and goes back when it does not come up',
-        async () => {
-            const compose = (text: string, more = ''): string => `
+            await until(
+                async () => (await rig.client.get('/api/plugins/container')).data.state === 'running',
+                'the plugin container to run'
+            );
+            const back = await rig.post(`/projects/${id}/rollback`);
+            expect((await rig.over(back.data.id as number)).state).to.equal('live');
+            expect(await page('app.test')).to.equal('one');
+            expect((await rig.post(`/projects/${id}/stop`)).data.state).to.equal('stopped');
+            expect((await rig.post(`/projects/${id}/start`)).data.state).to.equal('live');
+            await until(async () => (await page('app.test')) === 'one');
+            await rig.delete(`/projects/${id}`);
+            await until(async () => (await rig.get(`/projects/${id}`)).status === 404);
+            await until(
+                async () => [...(await rig.engine.names()), ...(await images())].length === 0,
+                'all to be gone'
+            );
+        });
+
+        real(
+            'runs a compose file in place, whose volumes stay, and goes back when it does not come up',
+            async () => {
+                const compose = (text: string, more = ''): string => `
 services:
   site:
     build: { context: ./web, args: { TEXT: ${text} } }
@@ -175,78 +193,79 @@ services:
     stop_grace_period: 0s${more}
 volumes: { data: {} }
 `;
-            const web = `FROM ${image}\nARG TEXT\nRUN mkdir /www && echo "$TEXT" > /www/index.html\n`;
-            rig.git.create('stack', { 'compose.yaml': compose('one'), 'web/Dockerfile': web });
-            const body = {
-                name: 'stack',
-                source: { url: rig.git.url('stack') },
-                build: { kind: 'compose' },
-                host: { domain: 'stack.test' },
-                run: { drainSeconds: 0 },
-                ...quick
-            };
-            expect((await rig.post('/projects', { ...body, run: { shared: ['data'] } })).code).to.equal(
-                40001
-            );
-            const id = await rig.project(body);
-            await rig.put(`/projects/${id}/env`, { vars: [{ name: 'WORD', value: 'it\'s "$5"' }] });
-            const first = await rig.serve(id);
-            expect(await page('stack.test')).to.equal('one');
-            const ran = await rig.post(`/projects/${id}/exec`, {
-                command: ['sh', '-c', 'echo $WORD; echo kept > /data/kept']
+                const web = `FROM ${image}\nARG TEXT\nRUN mkdir /www && echo "$TEXT" > /www/index.html\n`;
+                rig.git.create('stack', { 'compose.yaml': compose('one'), 'web/Dockerfile': web });
+                const body = {
+                    name: 'stack',
+                    source: { url: rig.git.url('stack') },
+                    build: { kind: 'compose' },
+                    host: { domain: 'stack.test' },
+                    run: { drainSeconds: 0 },
+                    ...quick
+                };
+                expect((await rig.post('/projects', { ...body, run: { shared: ['data'] } })).code).to.equal(
+                    40001
+                );
+                const id = await rig.project(body);
+                await rig.put(`/projects/${id}/env`, { vars: [{ name: 'WORD', value: 'it\'s "$5"' }] });
+                const first = await rig.serve(id);
+                expect(await page('stack.test')).to.equal('one');
+                const ran = await rig.post(`/projects/${id}/exec`, {
+                    command: ['sh', '-c', 'echo $WORD; echo kept > /data/kept']
+                });
+                expect(ran.data.stdout).to.equal('it\'s "$5"\n');
+
+                rig.git.commit('stack', { 'compose.yaml': compose('two') });
+                await rig.serve(id);
+                expect(await page('stack.test')).to.equal('two');
+                const kept = await rig.post(`/projects/${id}/exec`, { command: ['cat', '/data/kept'] });
+                expect(kept.data.stdout).to.equal('kept\n');
+                expect(await rig.engine.names()).to.equal([`deploy-p${id}-site-1`]);
+
+                rig.git.commit('stack', {
+                    'compose.yaml': compose('three').replace('exec busybox', 'exit 1; exec')
+                });
+                expect((await rig.deploy(id)).reason).to.equal('START_FAILED');
+                expect(await page('stack.test')).to.equal('two');
+                rig.git.commit('stack', { 'compose.yaml': compose('four') });
+                await rig.put(`/projects/${id}`, { health: { path: '/none', startSeconds: 3 } });
+                expect((await rig.deploy(id)).reason).to.equal('UNHEALTHY');
+                await rig.put(`/projects/${id}`, quick);
+                expect(await page('stack.test')).to.equal('two');
+                rig.git.commit('stack', { 'compose.yaml': compose('five', '\n    privileged: true') });
+                const refused = await rig.deploy(id);
+                expect(refused.reason).to.equal('START_FAILED');
+                expect(await rig.log(refused.id)).to.contain('privileged');
+
+                const back = await rig.post(`/projects/${id}/rollback`, { deployment: first.id });
+                expect((await rig.over(back.data.id as number)).state).to.equal('live');
+                expect(await page('stack.test')).to.equal('one');
+                await rig.delete(`/projects/${id}`);
+                await until(async () => (await rig.get(`/projects/${id}`)).status === 404);
+                await until(
+                    async () => [...(await rig.engine.names()), ...(await images())].length === 0,
+                    'all to be gone'
+                );
+                expect((await rig.engine.ask('GET', '/volumes')).data.Volumes ?? []).to.equal([]);
+                expect(existsSync(join(rig.folder, `projects/${id}`))).to.be.false();
+            }
+        );
+
+        real('needs the plugin container, and says so at once', async () => {
+            rig.git.create('alone', { Dockerfile: dockerfile });
+            const id = await rig.project({
+                name: 'alone',
+                source: { url: rig.git.url('alone') },
+                build: { kind: 'dockerfile' }
             });
-            expect(ran.data.stdout).to.equal('it\'s "$5"\n');
-
-            rig.git.commit('stack', { 'compose.yaml': compose('two') });
-            await rig.serve(id);
-            expect(await page('stack.test')).to.equal('two');
-            const kept = await rig.post(`/projects/${id}/exec`, { command: ['cat', '/data/kept'] });
-            expect(kept.data.stdout).to.equal('kept\n');
-            expect(await rig.engine.names()).to.equal([`deploy-p${id}-site-1`]);
-
-            rig.git.commit('stack', {
-                'compose.yaml': compose('three').replace('exec busybox', 'exit 1; exec')
-            });
-            expect((await rig.deploy(id)).reason).to.equal('START_FAILED');
-            expect(await page('stack.test')).to.equal('two');
-            rig.git.commit('stack', { 'compose.yaml': compose('four') });
-            await rig.put(`/projects/${id}`, { health: { path: '/none', startSeconds: 3 } });
-            expect((await rig.deploy(id)).reason).to.equal('UNHEALTHY');
-            await rig.put(`/projects/${id}`, quick);
-            expect(await page('stack.test')).to.equal('two');
-            rig.git.commit('stack', { 'compose.yaml': compose('five', '\n    privileged: true') });
-            const refused = await rig.deploy(id);
-            expect(refused.reason).to.equal('START_FAILED');
-            expect(await rig.log(refused.id)).to.contain('privileged');
-
-            const back = await rig.post(`/projects/${id}/rollback`, { deployment: first.id });
-            expect((await rig.over(back.data.id as number)).state).to.equal('live');
-            expect(await page('stack.test')).to.equal('one');
-            await rig.delete(`/projects/${id}`);
-            await until(async () => (await rig.get(`/projects/${id}`)).status === 404);
-            await until(
-                async () => [...(await rig.engine.names()), ...(await images())].length === 0,
-                'all to be gone'
-            );
-            expect((await rig.engine.ask('GET', '/volumes')).data.Volumes ?? []).to.equal([]);
-            expect(existsSync(join(rig.folder, `projects/${id}`))).to.be.false();
-        }
-    );
-
-    real('needs the plugin container, and says so at once', async () => {
-        rig.git.create('alone', { Dockerfile: dockerfile });
-        const id = await rig.project({
-            name: 'alone',
-            source: { url: rig.git.url('alone') },
-            build: { kind: 'dockerfile' }
+            await rig.client.put('/api/plugins/container', { enabled: false });
+            const refused = await rig.post(`/projects/${id}/deployments`);
+            expect([refused.status, refused.code]).to.equal([503, 50302]);
+            expect(refused.text).to.contain('docker.io');
+            await rig.put(`/projects/${id}`, { build: { kind: 'nixpacks' } });
+            const packer = await rig.post(`/projects/${id}/deployments`);
+            expect(packer.code).to.equal(50302);
+            expect(packer.text).to.contain('https://nixpacks.com/install.sh');
         });
-        await rig.client.put('/api/plugins/container', { enabled: false });
-        const refused = await rig.post(`/projects/${id}/deployments`);
-        expect([refused.status, refused.code]).to.equal([503, 50302]);
-        expect(refused.text).to.contain('docker.io');
-        await rig.put(`/projects/${id}`, { build: { kind: 'nixpacks' } });
-        const packer = await rig.post(`/projects/${id}/deployments`);
-        expect(packer.code).to.equal(50302);
-        expect(packer.text).to.contain('https://nixpacks.com/install.sh');
     });
-});
+}

@@ -269,6 +269,10 @@ function failureOf(status: number, text: string): FailureError {
     if (status === 404) {
         return errors.notFound(message === '' ? undefined : message);
     }
+    if (message.includes('container-init binary not found')) {
+        // Podman's package only recommends it.
+        return errors.toolMissing('the first process of containers with init', 'apt-get install catatonit');
+    }
     return fail.ENGINE_REFUSED({ engine: message.slice(0, 2_000), status });
 }
 
