@@ -135,6 +135,8 @@ export const PreviewEntity = defineEntity({
         projectId: p.integer(),
         /** Number of the pull request. */
         number: p.integer(),
+        /** Where the git server has its head. */
+        ref: p.string(),
         branch: p.string(),
         fork: p.boolean(),
         /** The head of the pull request. */
@@ -230,6 +232,13 @@ export const migrations: readonly Migration[] = [
             `create table deploy_crons (id integer primary key autoincrement, version integer not null,
             project_id integer not null references deploy_projects (id) on delete cascade, name text not null, config text not null, last_run text)`,
             'create unique index deploy_cron_names on deploy_crons (project_id, name)'
+        ]
+    },
+    {
+        name: '0003-preview-refs',
+        up: [
+            "alter table deploy_previews add column ref text not null default ''",
+            "update deploy_previews set ref = 'refs/pull/' || number || '/head'"
         ]
     }
 ];

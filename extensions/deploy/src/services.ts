@@ -127,7 +127,6 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         store,
         queue,
         changes,
-        connections,
         previews: previewStore,
         comments
     });

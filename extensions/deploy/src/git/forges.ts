@@ -34,6 +34,8 @@ export type CheckState = 'success' | 'failure' | 'pending';
 const seconds = 20;
 const mostBytes = 8 * 2 ** 20;
 const pageSize = 100;
+/** A forge may give fewer on a page than it is asked for. */
+const mostPages = 20;
 const good = new Set(['success', 'neutral', 'skipped']);
 const waiting = new Set(['pending', 'running', 'created', 'waiting_for_resource', 'preparing', 'scheduled']);
 
@@ -98,11 +100,6 @@ export function apiOf(kind: ForgeKind, host: string): string {
         : `https://${host}${paths[kind]}`;
 }
 
-/** Where a forge has the head of a pull request. */
-export function pullRef(kind: ForgeKind, number: number): string {
-    return kind === 'gitlab' ? `refs/merge-requests/${number}/head` : `refs/pull/${number}/head`;
-}
-
 /** Asks forges. Each call fails with FORGE_FAILED 50250 when the forge gives no answer that can be read. */
 export class Forges {
     readonly #ctx: Ctx;
@@ -111,18 +108,17 @@ export class Forges {
         this.#ctx = ctx;
     }
 
-    /** Repositories that the token reaches, at most a hundred, whose name holds a text. */
+    /** Repositories that the token reaches and whose name holds a text, of the first {@link mostPages} pages of the forge. */
     async repositories(access: ForgeAccess, query: string): Promise<readonly ForgeRepository[]> {
-        const page = `per_page=${pageSize}&limit=${pageSize}`;
-        const path =
-            access.kind === 'gitlab'
-                ? `/projects?membership=true&${page}&search=${encodeURIComponent(query)}`
-                : access.isApp
-                  ? `/installation/repositories?${page}`
-                  : `/user/repos?${page}&sort=pushed`;
-        const body = (await this.#ask(access, 'GET', path, lists)) as
-            readonly Listed[] | { readonly repositories: readonly Listed[] };
-        const all = 'repositories' in body ? body.repositories : body;
+        const all: Listed[] = [];
+        for (let page = 1, size = 0; page <= mostPages; page += 1) {
+            const found = await this.#repositoriesOn(page, access, query);
+            all.push(...found);
+            size = Math.max(size, found.length);
+            if (found.length === 0 || found.length < size) {
+                break;
+            }
+        }
         return all
             .map((each) => ({
                 name: each.full_name ?? each.path_with_namespace ?? '',
@@ -131,6 +127,19 @@ export class Forges {
                 isPrivate: each.private ?? each.visibility !== 'public'
             }))
             .filter(({ name }) => name.toLowerCase().includes(query.toLowerCase()));
+    }
+
+    async #repositoriesOn(page: number, access: ForgeAccess, query: string): Promise<readonly Listed[]> {
+        const paging = `per_page=${pageSize}&limit=${pageSize}&page=${page}`;
+        const path =
+            access.kind === 'gitlab'
+                ? `/projects?membership=true&${paging}&search=${encodeURIComponent(query)}`
+                : access.isApp
+                  ? `/installation/repositories?${paging}`
+                  : `/user/repos?${paging}&sort=pushed`;
+        const body = (await this.#ask(access, 'GET', path, lists)) as
+            readonly Listed[] | { readonly repositories: readonly Listed[] };
+        return 'repositories' in body ? body.repositories : body;
     }
 
     /** The checks of a commit by their names; of two with one name the worse. */

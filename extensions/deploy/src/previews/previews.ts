@@ -8,9 +8,6 @@ import type { Queue } from '../deployments/queue.ts';
 import type { Project, Store } from '../deployments/store.ts';
 import type { DeploymentRow, PreviewRow } from '../entities.ts';
 import { fail } from '../errors.ts';
-import { parseAddress } from '../git/address.ts';
-import type { Connections } from '../git/connections.ts';
-import { type ForgeKind, forgeOfHost, pullRef } from '../git/forges.ts';
 import type { ProjectChanges } from '../projects/changes.ts';
 import type { ProjectConfig, ProjectInput } from '../projects/schema.ts';
 import { readProject } from '../projects/shapes.ts';
@@ -25,7 +22,6 @@ interface Parts {
     readonly store: Store;
     readonly queue: Queue;
     readonly changes: ProjectChanges;
-    readonly connections: Connections;
     readonly previews: PreviewStore;
     readonly comments: Comments;
 }
@@ -170,9 +166,9 @@ export class Previews {
     async #note(project: Project, pull: PullRequest, found: PreviewRow | null): Promise<PreviewRow> {
         const { previews } = this.#parts;
         const settings = project.config.previews as NonNullable<ProjectConfig['previews']>;
-        const { number, commit, branch, fork } = pull;
+        const { number, ref, commit, branch, fork } = pull;
         const said = {
-            ...{ commit, branch, fork, closed: false },
+            ...{ ref, commit, branch, fork, closed: false },
             domain: settings.domain.replaceAll('{number}', String(number)).toLowerCase(),
             expiresAt: Date.now() + settings.expireDays * dayMs
         };
@@ -208,7 +204,7 @@ export class Previews {
 
     /** Makes the project of a preview where there is none, and deploys the head of the pull request. */
     async #build(project: Project, row: PreviewRow): Promise<void> {
-        const { store, queue, previews, connections } = this.#parts;
+        const { store, queue, previews } = this.#parts;
         await this.#makePlace(project, row);
         const input = inputOf(project, row);
         let { childId } = row;
@@ -220,14 +216,10 @@ export class Previews {
             const child = await store.anyProject(childId);
             await store.configure(childId, input, child.version);
         }
-        const { host } = parseAddress(project.config.source.url);
-        const { connection } = project.config.source;
-        const named = connection === null ? null : (await connections.get(connection)).config.forge;
-        const forge: ForgeKind = named ?? forgeOfHost(host) ?? 'gitea';
+        const { ref, commit, fork } = row;
         await queue.add({
-            ...{ projectId: childId, trigger: 'preview', commit: row.commit, from: null },
-            ref: pullRef(forge, row.number),
-            clearCache: row.fork
+            ...{ projectId: childId, trigger: 'preview', ref, commit, from: null },
+            clearCache: fork
         });
     }
 

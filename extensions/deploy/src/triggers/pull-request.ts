@@ -10,6 +10,8 @@ export interface PullRequest {
     /** It has a new head, or is over. */
     readonly change: 'head' | 'closed';
     readonly commit: string;
+    /** Where the git server has its head. */
+    readonly ref: string;
     /** The branch that it comes from, and the one that it goes to. */
     readonly branch: string;
     readonly target: string;
@@ -112,6 +114,7 @@ function fromCommon(body: unknown): PullRequest | null {
     const { head, base } = value.pull_request;
     return pullRequest(value.action, {
         number: value.number,
+        ref: `refs/pull/${value.number}/head`,
         commit: head.sha,
         branch: head.ref,
         target: base.ref,
@@ -128,6 +131,7 @@ function fromGitlab(body: unknown): PullRequest | null {
     // An update without an older head changed the text alone.
     return pullRequest(action === 'update' && oldrev !== undefined ? 'synchronize' : action, {
         number: iid,
+        ref: `refs/merge-requests/${iid}/head`,
         commit: last.id,
         branch: said.source_branch,
         target: said.target_branch,
