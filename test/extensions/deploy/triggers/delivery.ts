@@ -63,7 +63,8 @@ describe('pushOf', () => {
 describe('pullRequestOf', () => {
     for (const sender of senders) {
         it(`reads what ${sender} says of pull requests, and leaves changes of their text alone`, () => {
-            const said = { number: 3, commit, branch: 'feature', target: 'main', fork: false };
+            const ref = `refs/${sender === 'gitlab' ? 'merge-requests' : 'pull'}/3/head`;
+            const said = { number: 3, ref, commit, branch: 'feature', target: 'main', fork: false };
             expect(pulled(sender, {})).to.equal({ ...said, change: 'head' });
             expect(pulled(sender, { action: 'pushed' })).to.equal({ ...said, change: 'head' });
             expect(pulled(sender, { action: 'closed' })).to.equal({ ...said, change: 'closed' });
