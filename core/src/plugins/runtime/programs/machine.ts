@@ -16,6 +16,7 @@ import { type Command, withAttributes } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
 import { PrivateFiles } from './private-files.ts';
 import { marker, ProcessGroup } from './process-group.ts';
+import { lookAtProcess } from './process-list.ts';
 import { Terminal, type TerminalTools, terminalTools } from './terminal.ts';
 
 /** A program to start. The caller has checked the plugin's grants. */
@@ -141,6 +142,8 @@ interface Started {
     readonly child: StartedChild;
     readonly terminal: Terminal | null;
     readonly mark: string;
+    /** In ticks of the machine's clock. */
+    readonly startedAt: number;
 }
 
 async function startProgram(
@@ -172,6 +175,8 @@ async function startProgram(
         ],
         ...(account === null || !changesAccount ? {} : { uid: account.uid, gid: account.gid })
     });
+    // Nothing has waited for it yet, so it is there also when it has ended already.
+    const startedAt = lookAtProcess(child.pid ?? 0)?.started ?? 0;
     terminal?.handOver();
     child.stdin?.on('error', () => undefined);
     const failed = once(child, 'error').then(([error]) => error as NodeJS.ErrnoException);
@@ -183,7 +188,7 @@ async function startProgram(
             : error;
     }
     failed.catch(() => undefined);
-    const started = { child: child as StartedChild, terminal, mark };
+    const started = { child: child as StartedChild, terminal, mark, startedAt };
     if (group !== null) {
         await enter(group, started);
     }
@@ -191,14 +196,14 @@ async function startProgram(
 }
 
 /** Moves a program that waits into its group, and lets it go on. */
-async function enter(group: ControlGroup, { child, terminal, mark }: Started): Promise<void> {
+async function enter(group: ControlGroup, { child, terminal, mark, startedAt }: Started): Promise<void> {
     const gate = child.stdio[waitingOn] as Writable;
     gate.on('error', () => undefined);
     try {
         await group.add(child.pid);
         gate.end('\n');
     } catch (error) {
-        await new ProcessGroup(child, mark).end('SIGKILL');
+        await new ProcessGroup(child, mark, startedAt).end('SIGKILL');
         await terminal?.close();
         throw error;
     }
@@ -224,13 +229,13 @@ class MachineProgram implements RunningProgram {
     #hasEnded = false;
     #ending: Promise<void> | null = null;
 
-    constructor({ child, terminal, mark, group, files }: Started & Belongings) {
+    constructor({ child, terminal, mark, startedAt, group, files }: Started & Belongings) {
         this.pid = child.pid;
         this.stdin = terminal?.input ?? (child.stdin as Writable);
         this.stdout = terminal?.output ?? (child.stdout as Readable);
         this.stderr = child.stderr ?? Readable.from([]);
         this.#terminal = terminal;
-        this.#group = new ProcessGroup(child, mark);
+        this.#group = new ProcessGroup(child, mark, startedAt);
         this.#control = group;
         this.exited = new Promise((resolve) => {
             child.once('exit', (code, signal) => {

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { lookAtProcesses } from './process-list.ts';
+import { environmentOf, lookAtProcesses, type SeenProcess } from './process-list.ts';
 
 /** Name of the environment variable that marks a program and its descendants. */
 export const marker = 'PORTICO_CHILD';
@@ -16,11 +16,14 @@ export class ProcessGroup {
     readonly pid: number;
     readonly #child: ChildProcess;
     readonly #mark: string;
+    readonly #started: number;
 
-    constructor(child: ChildProcess & { readonly pid: number }, mark: string) {
+    /** @param started - when the program was started, as {@link SeenProcess} tells it: nothing older is looked at; 0 where it is not known */
+    constructor(child: ChildProcess & { readonly pid: number }, mark: string, started: number) {
         this.pid = child.pid;
         this.#child = child;
         this.#mark = mark;
+        this.#started = started;
     }
 
     /** Signals the group. False when the group has no process any more. */
@@ -106,12 +109,12 @@ export class ProcessGroup {
     /** Descendants in groups of their own. They are still in the same session, or have the mark in the environment that they were started with, which they cannot change. */
     async #strays(): Promise<number[]> {
         const wanted = `${marker}=${this.#mark}`;
-        const session = this.#isRecycled ? null : String(this.pid);
-        return (await lookAtProcesses())
-            .filter(({ state, session: of, environment }) => {
-                const isOurs = of === session || environment.split('\0').includes(wanted);
-                return state !== 'Z' && isOurs;
-            })
-            .map(({ pid }) => pid);
+        const leader = this.#isRecycled ? null : String(this.pid);
+        const isOurs = async ({ pid, session }: SeenProcess): Promise<boolean> =>
+            session === leader || (await environmentOf(pid)).split('\0').includes(wanted);
+        const all = await lookAtProcesses();
+        const later = all.filter(({ state, started }) => state !== 'Z' && started >= this.#started);
+        const ours = await Promise.all(later.map(isOurs));
+        return later.filter((_, index) => ours[index]).map(({ pid }) => pid);
     }
 }

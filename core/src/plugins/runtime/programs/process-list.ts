@@ -1,5 +1,7 @@
 /** The processes of the machine. */
-import { readdir, readFile } from 'node:fs/promises';
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 
 /** A process as the kernel shows it. */
 export interface SeenProcess {
@@ -7,17 +9,18 @@ export interface SeenProcess {
     /** One letter: `Z` has ended, and waits for its parent. */
     readonly state: string | undefined;
     readonly session: string | undefined;
-    /** What it was started with, separated by zero bytes; empty where it may not be read. */
-    readonly environment: string;
+    /** When it was started, in ticks of the machine's clock: no process is older than the one that made it. */
+    readonly started: number;
 }
+
+/** So many processes are looked at before other work goes on. */
+const inOneTurn = 256;
+const statBytes = 4_096;
 
 let running: Promise<readonly SeenProcess[]> | null = null;
 let next: Promise<readonly SeenProcess[]> | null = null;
 
-/**
- * All processes, seen after the call. Where many programs end at once, all who ask while a look is under way share the one after it: each look
- * reads two files of every process.
- */
+/** All processes, seen after the call. Where many programs end at once, all who ask while a look is under way share the one after it. */
 export function lookAtProcesses(): Promise<readonly SeenProcess[]> {
     if (running === null) {
         return begin();
@@ -27,6 +30,33 @@ export function lookAtProcesses(): Promise<readonly SeenProcess[]> {
         return begin();
     });
     return next;
+}
+
+/**
+ * One process; null where there is none. It is read at once, as the kernel waits for nothing to tell it: by promises, the processes of a usual machine
+ * take longer than a short program runs.
+ */
+export function lookAtProcess(pid: number): SeenProcess | null {
+    const buffer = Buffer.allocUnsafe(statBytes);
+    let file: number | null = null;
+    try {
+        file = openSync(`/proc/${pid}/stat`, 'r');
+        const stat = buffer.toString('latin1', 0, readSync(file, buffer, 0, statBytes, 0));
+        // The program's name comes before, in brackets, and may hold closing brackets itself.
+        const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+        return { pid, state: fields[0], session: fields[3], started: Number(fields[19]) };
+    } catch {
+        return null;
+    } finally {
+        if (file !== null) {
+            closeSync(file);
+        }
+    }
+}
+
+/** What a process was started with, separated by zero bytes; empty where it may not be read. A process that changes its memory can make this wait. */
+export function environmentOf(pid: number): Promise<string> {
+    return readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
 }
 
 function begin(): Promise<readonly SeenProcess[]> {
@@ -40,18 +70,16 @@ function begin(): Promise<readonly SeenProcess[]> {
 }
 
 async function readProcesses(): Promise<readonly SeenProcess[]> {
-    const names = await readdir('/proc').catch(() => []);
-    return Promise.all(
-        names
-            .filter((name) => /^\d+$/.test(name))
-            .map(async (name) => {
-                const [stat, environment] = await Promise.all([
-                    readFile(`/proc/${name}/stat`, 'utf8').catch(() => ''),
-                    readFile(`/proc/${name}/environ`, 'utf8').catch(() => '')
-                ]);
-                // The program's name comes before, in brackets, and may hold closing brackets itself.
-                const [state, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-                return { pid: Number(name), state, session, environment };
-            })
-    );
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    const seen: SeenProcess[] = [];
+    for (const [index, pid] of pids.entries()) {
+        const found = lookAtProcess(Number(pid));
+        if (found !== null) {
+            seen.push(found);
+        }
+        if (index % inOneTurn === inOneTurn - 1) {
+            await turn();
+        }
+    }
+    return seen;
 }
