@@ -104,9 +104,13 @@ async function measureLog(rig: DeployRig, report: Report): Promise<void> {
  * is built.
  */
 async function measurePolling(rig: DeployRig, report: Report): Promise<void> {
-    const server = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', gitServer, join(rig.top, 'polled')], {
-        stdio: ['ignore', 'pipe', 'inherit']
-    });
+    const server = spawn(
+        process.execPath,
+        ['--disable-warning=ExperimentalWarning', gitServer, join(rig.top, 'polled')],
+        {
+            stdio: ['ignore', 'pipe', 'inherit']
+        }
+    );
     let asked = 0;
     try {
         const [first] = (await once(server.stdout, 'data')) as [Buffer];
