@@ -1,10 +1,11 @@
 /** One deploy: from what runs to what a plan says, or back again, whole. */
 import type { DeclaredNetwork } from '../compose/service.ts';
-import type { Making, Outcome } from '../containers/making.ts';
+import type { Making, WaitOptions } from '../containers/making.ts';
 import type { ListedContainer } from '../engine/documents.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { labelOf, type Spec } from '../spec/spec.ts';
+import { placesBefore } from './order.ts';
 import { nameOf, reasonsOf, type StackPlan, type WantedContainer } from './planner.ts';
 import type { WorkRun } from './work.ts';
 
@@ -28,6 +29,15 @@ interface Aside {
     readonly id: string;
     readonly name: string;
     readonly wasRunning: boolean;
+}
+
+/** A container that is to run. */
+interface Step {
+    readonly id: string;
+    readonly each: WantedContainer;
+    /** What it takes the place of. */
+    readonly old: ListedContainer | null;
+    readonly runs: boolean;
 }
 
 /** What a container that was set aside is named after its own name. */
@@ -58,7 +68,7 @@ export class Deploy {
             await this.#makeNetworks();
             await this.#makeVolumes();
             await this.#setAsideRemoved();
-            await this.#makeContainers();
+            await this.#startContainers(await this.#makeContainers());
             await this.#waitForAll();
         } catch (error) {
             if (onFailure === 'rollback' || run.signal.aborted) {
@@ -155,27 +165,47 @@ export class Deploy {
         }
     }
 
-    async #makeContainers(): Promise<void> {
-        const { run, start } = this.#options;
-        const { wanted, current, images, compiled } = this.#plan;
+    /** All are made before the first of now is stopped: what the engine refuses interrupts nothing. */
+    async #makeContainers(): Promise<readonly Step[]> {
+        const { run } = this.#options;
+        const { wanted, current, images } = this.#plan;
+        const steps: Step[] = [];
         for (const [index, each] of wanted.entries()) {
             run.signal.throwIfAborted();
-            run.progress(index / wanted.length, each.spec.name);
-            if (start) {
-                const service = compiled.services.find(({ name }) => name === each.service);
-                for (const { service: needed, condition } of service?.dependsOn ?? []) {
-                    await this.#waitForService(needed, conditionOutcome[condition]);
-                }
-            }
+            run.progress(index / (2 * wanted.length), each.spec.name);
             const old = current.get(each.spec.name);
             const stays =
                 old !== undefined && reasonsOf(each, images, old).length === 0 && !this.#joinsNew(each.spec);
-            if (stays) {
-                await this.#keep(old, each);
-            } else {
-                await this.#replace(old, each);
-            }
+            steps.push(
+                stays
+                    ? { id: old.Id, each, old: null, runs: old.State === 'running' }
+                    : { id: await this.#make(each, old), each, old: old ?? null, runs: false }
+            );
         }
+        return steps;
+    }
+
+    /** Those that wait for no other are started at the same time. The first failure ends what is under way, and is thrown. */
+    async #startContainers(steps: readonly Step[]): Promise<void> {
+        const { run } = this.#options;
+        const failure = new AbortController();
+        const signal = AbortSignal.any([run.signal, failure.signal]);
+        const started: Promise<void>[] = [];
+        let count = 0;
+        for (const [place, before] of placesBefore(this.#plan).entries()) {
+            const step = steps[place] as Step;
+            const work = Promise.all(before.map((earlier) => started[earlier] as Promise<void>)).then(
+                async () => {
+                    await this.#take(step, signal);
+                    count += 1;
+                    run.progress((1 + count / steps.length) / 2, step.each.spec.name);
+                }
+            );
+            work.catch((error: unknown) => failure.abort(error));
+            started.push(work);
+        }
+        await Promise.allSettled(started);
+        failure.signal.throwIfAborted();
     }
 
     /** A namespace that was joined is gone with its container. */
@@ -185,21 +215,11 @@ export class Deploy {
         );
     }
 
-    async #keep(old: ListedContainer, { spec }: WantedContainer): Promise<void> {
-        if (this.#options.start && old.State !== 'running') {
-            await this.#parts.making.start(old.Id);
-            this.#started.set(spec.name, old.Id);
-        }
-    }
-
-    async #replace(
-        old: ListedContainer | undefined,
-        { spec, hash, service }: WantedContainer
-    ): Promise<void> {
-        const { making } = this.#parts;
-        const image = this.#plan.images.get(service);
-        const tagged = await this.#parts.inventory.image(spec.image);
-        const imageId = image?.imageId ?? undefined;
+    /** Makes a container beside the one of now, which gets another name and runs on. */
+    async #make({ spec, hash, service }: WantedContainer, old: ListedContainer | undefined): Promise<string> {
+        const { making, inventory } = this.#parts;
+        const imageId = this.#plan.images.get(service)?.imageId ?? undefined;
+        const tagged = await inventory.image(spec.image);
         if (old !== undefined) {
             await this.#setAside(old);
         }
@@ -210,12 +230,23 @@ export class Deploy {
         };
         const id = await making.create({ ...spec, labels }, tagged?.Id === imageId ? undefined : imageId);
         this.#made.set(spec.name, id);
-        if (old !== undefined) {
+        return id;
+    }
+
+    /** Stops the container of before, and starts the new one, once what it depends on does as it should. */
+    async #take({ id, each, old, runs }: Step, signal: AbortSignal): Promise<void> {
+        const { making } = this.#parts;
+        const { start } = this.#options;
+        signal.throwIfAborted();
+        if (start) {
+            await this.#waitForNeeded(each.service, signal);
+        }
+        if (old !== null) {
             await making.stop(old.Id);
         }
-        if (this.#options.start) {
+        if (start && !runs) {
             await making.start(id);
-            this.#started.set(spec.name, id);
+            this.#started.set(each.spec.name, id);
         }
     }
 
@@ -225,21 +256,24 @@ export class Deploy {
         await this.#parts.making.rename(container.Id, `${name}${asideMark}${Date.now().toString(36)}`);
     }
 
-    async #waitForService(service: string, until: Outcome): Promise<void> {
-        for (const { spec } of this.#plan.wanted.filter((each) => each.service === service)) {
-            if (until === 'started') {
-                continue;
+    async #waitForNeeded(service: string, signal: AbortSignal): Promise<void> {
+        const { compiled, wanted } = this.#plan;
+        const found = compiled.services.find(({ name }) => name === service);
+        for (const { service: needed, condition } of found?.dependsOn ?? []) {
+            const until = conditionOutcome[condition];
+            for (const { spec } of wanted.filter((each) => each.service === needed)) {
+                if (until !== 'started') {
+                    await this.#waitFor(spec.name, { service: needed, until, signal });
+                }
             }
-            await this.#waitFor(spec.name, service, until);
         }
     }
 
-    async #waitFor(name: string, service: string, until: Outcome): Promise<void> {
+    async #waitFor(name: string, options: Omit<WaitOptions, 'deadline'>): Promise<void> {
         const id = this.#started.get(name) ?? this.#plan.current.get(name)?.Id;
         if (id !== undefined) {
-            const { run, waitSeconds } = this.#options;
-            const deadline = this.#begun + waitSeconds * 1_000;
-            await this.#parts.making.waitFor(id, { until, deadline, signal: run.signal, service });
+            const deadline = this.#begun + this.#options.waitSeconds * 1_000;
+            await this.#parts.making.waitFor(id, { ...options, deadline });
         }
     }
 
@@ -258,7 +292,11 @@ export class Deploy {
             this.#plan.wanted
                 .filter(({ spec }) => this.#started.has(spec.name))
                 .map(({ spec, service }) =>
-                    this.#waitFor(spec.name, service, completes.has(service) ? 'completed' : 'running')
+                    this.#waitFor(spec.name, {
+                        service,
+                        until: completes.has(service) ? 'completed' : 'running',
+                        signal: this.#options.run.signal
+                    })
                 )
         );
     }
