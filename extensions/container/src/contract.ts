@@ -129,6 +129,11 @@ export interface ContainerContract {
             /** They are in no log: their values are masked in what the build prints. */
             readonly args?: Readonly<Record<string, string>>;
             readonly noCache?: boolean;
+            /** Whether its commands have a network; default true. */
+            readonly network?: boolean;
+            /** The most that one of its commands takes. */
+            readonly memoryBytes?: number;
+            readonly cpus?: number;
         },
         call: Call
     ): Promise<{ id: string }>;

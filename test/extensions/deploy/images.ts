@@ -1,5 +1,5 @@
 /** Images and compose files of repositories on a real dockerd and a real Podman: panel, engine and containers live in the network namespace of that one. */
-import { existsSync } from 'node:fs';
+import { existsSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -248,6 +248,50 @@ volumes: { data: {} }
                 );
                 expect((await rig.engine.ask('GET', '/volumes')).data.Volumes ?? []).to.equal([]);
                 expect(existsSync(join(rig.folder, `projects/${id}`))).to.be.false();
+            }
+        );
+
+        real(
+            'is built without a network and within the limits of builds, where the project says so',
+            async () => {
+                const from = `FROM ${image}\nRUN mkdir -p /www && ls /sys/class/net > /www/index.html && busybox readlink /proc/self/ns/net > /www/space\n`;
+                const limited = `${from}EXPOSE 8000\nCMD ["sh", "-c", "${http}"]\n`;
+                rig.git.create('limited', { Dockerfile: limited });
+                const id = await rig.project({
+                    name: 'limited',
+                    source: { url: rig.git.url('limited') },
+                    build: { kind: 'dockerfile' },
+                    host: { domain: 'limited.test' },
+                    run: { drainSeconds: 0, stopSeconds: 0 },
+                    ...quick
+                });
+                await rig.serve(id);
+                expect(await page('limited.test')).to.equal('eth0\nlo');
+                // It never has the machine's own, in which it would reach everything that listens on loopback.
+                const machines = readlinkSync(`/proc/${rig.engine.pid}/ns/net`);
+                expect(await page('limited.test', '/space'))
+                    .to.match(/^net:/)
+                    .and.to.not.equal(machines);
+                const changed = await rig.put(`/projects/${id}`, {
+                    build: { kind: 'dockerfile', network: false }
+                });
+                expect(changed.status, changed.text).to.equal(200);
+                await rig.serve(id, { clearCache: true });
+                expect(await page('limited.test')).to.equal('lo');
+
+                const limit = (buildMemoryBytes: number) =>
+                    rig.client.put('/api/plugins/deploy', { settings: { buildMemoryBytes } });
+                await limit(64 * 2 ** 20);
+                rig.git.commit('limited', {
+                    Dockerfile: `${from}RUN busybox dd if=/dev/zero of=/dev/null bs=300M count=1\n`
+                });
+                expect((await rig.deploy(id)).reason).to.equal('BUILD_FAILED');
+                await limit(2 ** 31);
+                rig.git.commit('limited', { 'a-file': 'the same Dockerfile, other limits' });
+                expect((await rig.deploy(id)).reason, 'there is no program that serves').to.equal(
+                    'START_FAILED'
+                );
+                await rig.delete(`/projects/${id}`);
             }
         );
 

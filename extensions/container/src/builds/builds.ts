@@ -22,6 +22,11 @@ export interface BuildInput {
     readonly target: string | null;
     readonly args: Readonly<Record<string, string>>;
     readonly noCache: boolean;
+    /** Whether its commands have a network. */
+    readonly network: boolean;
+    /** The most that one of its commands takes; null: what there is. */
+    readonly memoryBytes: number | null;
+    readonly cpus: number | null;
 }
 
 /** A step of a build: text that it printed, how far it is, or at the end the id of the image. */
@@ -44,6 +49,8 @@ export const contextBytes = 2 * 1024 * 1024 * 1024;
 const mostBegun = 50;
 /** A build that was begun and then left alone is forgotten after this time. */
 const forgottenMs = 3_600_000;
+/** In microseconds; the kernel's own. */
+const cpuperiod = 100_000;
 /** A shorter value would mask common words of the output. */
 const shortestMasked = 4;
 
@@ -115,6 +122,7 @@ export class Builds {
         const build = this.#find(id, plugin);
         build.running = true;
         try {
+            const { kind } = await this.#engine.info();
             const response = await this.#engine.open('POST', '/build', {
                 query: {
                     t: build.tag,
@@ -122,6 +130,8 @@ export class Builds {
                     target: build.target ?? undefined,
                     buildargs: JSON.stringify(build.args),
                     nocache: build.noCache,
+                    ...networkOf(kind, build),
+                    ...limitsOf(build),
                     rm: true,
                     forcerm: true,
                     // The engine's labels win over those of the file: no file names itself another's.
@@ -169,6 +179,25 @@ export class Builds {
         this.#begun.delete(id);
         await this.#storage.remove(path);
     }
+}
+
+/** A network of the build's own, or none. Podman takes that of the machine where nothing is said, and what Docker calls `none` for nothing said. */
+function networkOf(kind: 'docker' | 'podman', { network }: BuildInput): Readonly<Record<string, string>> {
+    if (kind === 'docker') {
+        return network ? {} : { networkmode: 'none' };
+    }
+    return {
+        nsoptions: JSON.stringify([{ Name: 'network', Host: false, Path: '' }]),
+        networkmode: network ? 'NetworkEnabled' : 'NetworkDisabled'
+    };
+}
+
+/** Limits as the engine takes them. Without a share of its own, swap is as large as the memory. */
+function limitsOf({ memoryBytes, cpus }: BuildInput): Readonly<Record<string, number>> {
+    return {
+        ...(memoryBytes === null ? {} : { memory: memoryBytes, memswap: memoryBytes }),
+        ...(cpus === null ? {} : { cpuperiod, cpuquota: Math.round(cpus * cpuperiod) })
+    };
 }
 
 async function* eventsOf(

@@ -22,8 +22,8 @@ export function createBuildMethods({
             return { id, digest };
         },
         async buildBegin(input, { plugin }) {
-            const { target = null, ...rest } = checked(buildSchema, input);
-            return builds.begin({ ...rest, target }, plugin);
+            const { target = null, memoryBytes = null, cpus = null, ...rest } = checked(buildSchema, input);
+            return builds.begin({ ...rest, target, memoryBytes, cpus }, plugin);
         },
         async buildWrite({ id, chunk }, { plugin }) {
             return { bytes: await builds.write(id, plugin, one(chunk)) };

@@ -37,7 +37,7 @@ export const execSchema = joi.object({
     command: joi.array().items(joi.string().allow('').max(32_768)).min(1).max(200).required(),
     user: joi.string().max(100),
     env: joi.record(joi.string().allow('').max(131_072)).default({}),
-    timeoutSeconds: joi.number().integer().min(1).max(300).default(30)
+    timeoutSeconds: joi.number().integer().min(1).max(86_400).default(30)
 });
 /** Of `buildBegin`. */
 export const buildSchema = joi.object({
@@ -45,7 +45,13 @@ export const buildSchema = joi.object({
     dockerfile: joi.string().max(1_000).default('Dockerfile'),
     target: joi.string().max(200),
     args: joi.record(joi.string().allow('').max(131_072)).default({}),
-    noCache: joi.boolean().default(false)
+    noCache: joi.boolean().default(false),
+    network: joi.boolean().default(true),
+    memoryBytes: joi
+        .number()
+        .integer()
+        .min(2 ** 22),
+    cpus: joi.number().min(0.01).max(1_024)
 });
 
 /** Of `snapshot`. */

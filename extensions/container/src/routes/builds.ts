@@ -50,7 +50,10 @@ function registerBuilds(ctx: Ctx, { builds }: Services): void {
             })
         },
         handler({ payload: { tag, dockerfile, target = null, args, noCache }, audit }) {
-            const { id } = builds.begin({ tag, dockerfile, target, args, noCache }, null);
+            const { id } = builds.begin(
+                { tag, dockerfile, target, args, noCache, network: true, memoryBytes: null, cpus: null },
+                null
+            );
             audit({ resourceId: id, after: { tag, dockerfile, target, noCache } });
             return reply.created(`/api/plugins/${ctx.name}/builds/${id}`, { id });
         }

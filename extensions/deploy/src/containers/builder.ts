@@ -150,7 +150,8 @@ export class ImageBuilder {
             inner: context,
             args: { ...args, ...env },
             tag: tagOf(project.id, deployment.number, service),
-            noCache: deployment.clearCache
+            noCache: deployment.clearCache,
+            network: project.config.build.network
         };
     }
 

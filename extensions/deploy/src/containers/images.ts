@@ -28,6 +28,8 @@ export interface ImageBuild {
     /** The name that the image gets. */
     readonly tag: string;
     readonly noCache: boolean;
+    /** Whether its commands have a network. */
+    readonly network: boolean;
     readonly log: DeploymentLog;
     readonly signal: AbortSignal;
 }
@@ -73,11 +75,21 @@ export class Images {
     /** Has the engine build an image of a context that was packed. Resolves with its id. @throws DeploymentFailed BUILD_FAILED; TOOL_MISSING 50302 */
     async build({ log, signal, ...build }: ImageBuild, archive: string): Promise<string> {
         const container = containerOf(this.#ctx);
-        const { tag, dockerfile, target, args, noCache } = build;
+        const { tag, dockerfile, target, args, noCache, network } = build;
+        const { buildMemoryBytes: memoryBytes, buildCpuPercent } = this.#ctx.settings;
+        const limits = { memoryBytes, cpus: buildCpuPercent / 100 };
         const options = { signal };
         try {
             const { id } = await container.buildBegin(
-                { tag, dockerfile, args, noCache, ...(target === null ? {} : { target }) },
+                {
+                    tag,
+                    dockerfile,
+                    args,
+                    noCache,
+                    network,
+                    ...limits,
+                    ...(target === null ? {} : { target })
+                },
                 options
             );
             await this.#send(container, id, archive, signal);

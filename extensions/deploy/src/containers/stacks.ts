@@ -18,7 +18,6 @@ type Placed = Pick<DeploymentRow, 'projectId' | 'number' | 'plan'>;
 
 /** The contract waits no longer. */
 const mostWaitSeconds = 900;
-const mostExecSeconds = 300;
 const logLines = 200;
 /** Code of the plugin `container` for a stack whose containers do not run as they should. */
 const deployFailed = 42252;
@@ -151,7 +150,7 @@ export class Stacks {
         }
     }
 
-    /** Runs a command in the container that answers requests, at most five minutes. */
+    /** Runs a command in the container that answers requests. */
     async exec(
         deployment: DeploymentRow,
         plan: ReleasePlan,
@@ -166,7 +165,7 @@ export class Stacks {
         const { exitCode, ...said } = await containerOf(this.#ctx).exec(
             {
                 ...{ stack: nameOf(deployment, plan), service, command },
-                timeoutSeconds: Math.min(mostExecSeconds, timeoutSeconds)
+                timeoutSeconds
             },
             { signal }
         );

@@ -51,7 +51,6 @@ function checkKind({ build, run, hooks, canary }: ProjectInput): void {
             'build.dockerfile',
             'It is for the kind dockerfile'
         ],
-        [isImage && !build.network, 'build.network', 'The engine builds images with its network'],
         [isImage && build.commands !== null, 'build.commands', 'The Dockerfile says how it is built'],
         [isImage && build.install !== null, 'build.install', 'The Dockerfile says how it is built'],
         [isImage && build.output !== null, 'build.output', 'An image is released whole'],
