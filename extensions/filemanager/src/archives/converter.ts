@@ -17,8 +17,7 @@ import type { Ctx } from '../settings.ts';
 export const installCommand = 'apt-get install libarchive-tools xz-utils bzip2';
 // eslint-disable-next-line portico/glossary -- the name of the account
 const unprivileged = 'nobody';
-const memoryBytes = 512 * 2 ** 20;
-const readingCpuSeconds = 60;
+const readingLimits = { memoryBytes: 512 * 2 ** 20, cpuSeconds: 60 };
 const mostErrorText = 300;
 const converterFolder = 'convert';
 
@@ -69,7 +68,7 @@ export class Converter {
     /** Yields an archive as a pax stream. @throws ARCHIVE_REFUSED 42251 when the program cannot read it, TOOL_MISSING 50302 */
     async *toPax(input: ConverterInput, isSeekable: boolean): AsyncGenerator<Uint8Array> {
         await using closing = new AsyncDisposableStack();
-        const limits = { memoryBytes, cpuSeconds: readingCpuSeconds };
+        const limits = readingLimits;
         if (isSeekable) {
             const folder = await this.#copy(input);
             closing.defer(() => rm(folder, { recursive: true, force: true }));
@@ -87,6 +86,19 @@ export class Converter {
         );
         const feeding = feed(child, told(bytesOf(input.handle, 0, input.size), input.read));
         yield* output(child, 'bsdtar');
+        await feeding;
+    }
+
+    /** Yields the content of one packed file. @throws ARCHIVE_REFUSED 42251 when the program cannot read it, TOOL_MISSING 50302 */
+    async *unpack(format: 'xz' | 'bz2', input: ConverterInput): AsyncGenerator<Uint8Array> {
+        const program = format === 'xz' ? 'xz' : 'bzip2';
+        await using child = await this.#start(program, ['-dc'], {
+            cwd: '/',
+            limits: readingLimits,
+            signal: input.signal
+        });
+        const feeding = feed(child, told(bytesOf(input.handle, 0, input.size), input.read));
+        yield* output(child, program);
         await feeding;
     }
 

@@ -64,6 +64,7 @@ export async function extract(
         await filesystem(() => files.createFolder(staging, { mode: 0o700 }));
         const source = {
             handle,
+            path,
             size: entry.size,
             signal,
             read: (done: number) => progress(entry.size === 0 ? 0 : done / entry.size)

@@ -1,4 +1,4 @@
-/** The formats of archives, told by the end of a name. */
+/** The formats of archives, told by the end of a name. The first ending that fits counts: `.tar.gz` before `.gz`. */
 import { pluginErrors } from '../errors.ts';
 
 const endings = {
@@ -13,13 +13,19 @@ const endings = {
     '.tbz2': 'tar.bz2',
     '.zip': 'zip',
     '.7z': '7z',
-    '.rar': 'rar'
+    '.rar': 'rar',
+    '.gz': 'gz',
+    '.xz': 'xz',
+    '.zst': 'zst',
+    '.bz2': 'bz2'
 } as const;
 
 /** A format that can be unpacked. */
 export type Format = (typeof endings)[keyof typeof endings];
+/** One packed file, which is no archive. */
+export type PackedFormat = 'gz' | 'xz' | 'zst' | 'bz2';
 /** A format that can be made. */
-export type WrittenFormat = Exclude<Format, 'rar'>;
+export type WrittenFormat = Exclude<Format, 'rar' | PackedFormat>;
 
 /** The format of a name, whatever its case. @throws ARCHIVE_UNKNOWN 42250 */
 export function formatOf(path: string): Format {
@@ -31,10 +37,15 @@ export function formatOf(path: string): Format {
     return endings[ending as keyof typeof endings];
 }
 
-/** The format of a name for a new archive. @throws ARCHIVE_UNKNOWN 42250 also for `.rar`, which no free program writes */
+/** Whether a format is one packed file. */
+export function isPacked(format: Format): format is PackedFormat {
+    return format === 'gz' || format === 'xz' || format === 'zst' || format === 'bz2';
+}
+
+/** The format of a name for a new archive. @throws ARCHIVE_UNKNOWN 42250 also for `.rar`, which no free program writes, and for one packed file */
 export function writtenFormatOf(path: string): WrittenFormat {
     const format = formatOf(path);
-    if (format === 'rar') {
+    if (format === 'rar' || isPacked(format)) {
         throw pluginErrors.ARCHIVE_UNKNOWN({ path });
     }
     return format;

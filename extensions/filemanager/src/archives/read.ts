@@ -2,15 +2,16 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
 
 import tar from 'tar-stream';
 import yauzl from 'yauzl';
 
 import { pluginErrors } from '../errors.ts';
 import { bytesOf } from '../files/bytes.ts';
+import { nameOf } from '../roots/path.ts';
 import { type Converter, told } from './converter.ts';
-import type { Format, Limits } from './format.ts';
+import { type Format, isPacked, type Limits, type PackedFormat } from './format.ts';
 import type { EntryKind } from './names.ts';
 
 /** Unpacked bytes that the ratio does not limit, because small texts pack very well. */
@@ -23,8 +24,8 @@ export interface ArchiveEntry {
     readonly kind: EntryKind | 'other';
     /** Permission bits; null when the archive has none. */
     readonly mode: number | null;
-    /** Bytes that it announces. */
-    readonly size: number;
+    /** Bytes that it announces; null for one packed file, which announces none. */
+    readonly size: number | null;
     readonly modifiedAt: Date | null;
     readonly body: AsyncIterable<Uint8Array>;
 }
@@ -32,6 +33,8 @@ export interface ArchiveEntry {
 /** An archive that is open for reading. */
 export interface Source {
     readonly handle: FileHandle;
+    /** Its path, by which the content of one packed file is named. */
+    readonly path: string;
     /** Bytes of the archive. */
     readonly size: number;
     readonly signal: AbortSignal;
@@ -52,6 +55,8 @@ export async function* entriesOf(
     try {
         if (format === 'zip') {
             yield* zipEntries(source, meter);
+        } else if (isPacked(format)) {
+            yield* packedEntries(converter, format, source, meter);
         } else if (format === 'tar' || format === 'tar.gz') {
             const input = told(bytesOf(source.handle, 0, source.size), source.read);
             yield* tarEntries(source, input, format === 'tar.gz', meter);
@@ -132,6 +137,57 @@ async function* tarEntries(
     } finally {
         input.destroy();
         extract.destroy();
+        await ended.catch(() => undefined);
+    }
+}
+
+/** The content of one packed file, under its name without the ending. Its beginning is unpacked at once: garbage has no entry. */
+async function* packedEntries(
+    converter: Converter,
+    format: PackedFormat,
+    source: Source,
+    meter: Meter
+): AsyncGenerator<ArchiveEntry> {
+    const chunks = unpacked(converter, format, source);
+    try {
+        const first = await chunks.next();
+        const body = (async function* () {
+            for (let next = first; next.done !== true; next = await chunks.next()) {
+                yield next.value;
+            }
+        })();
+        yield {
+            name: nameOf(source.path).slice(0, -format.length - 1),
+            kind: 'file',
+            mode: null,
+            size: null,
+            modifiedAt: null,
+            body: bodyOf(body, (bytes) => meter.count(bytes))
+        };
+    } finally {
+        await chunks.return(undefined);
+    }
+}
+
+async function* unpacked(
+    converter: Converter,
+    format: PackedFormat,
+    source: Source
+): AsyncGenerator<Uint8Array> {
+    if (format === 'xz' || format === 'bz2') {
+        yield* converter.unpack(format, source);
+        return;
+    }
+    const input = Readable.from(told(bytesOf(source.handle, 0, source.size), source.read));
+    const unpacker = format === 'gz' ? createGunzip() : createZstdDecompress();
+    const ended = pipeline(input, unpacker, { signal: source.signal });
+    ended.catch(() => undefined);
+    try {
+        yield* unpacker;
+        await ended;
+    } finally {
+        input.destroy();
+        unpacker.destroy();
         await ended.catch(() => undefined);
     }
 }

@@ -186,9 +186,11 @@ const archiveEntrySchema = joi.object({
     size: joi
         .number()
         .integer()
+        .allow(null)
         .required()
         .label('Size')
         .unit('byte')
+        .description('Null for one packed file, which does not say it')
         .meta({ ui: { column: 3 } }),
     modifiedAt: joi
         .string()
@@ -220,6 +222,7 @@ function registerEntries(ctx: Ctx, { roots, converter }: Services): void {
                 const limits = archiveLimits(ctx);
                 const source = {
                     handle,
+                    path,
                     size: entry.size,
                     signal,
                     read: () => undefined,

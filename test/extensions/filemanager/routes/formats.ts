@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
+import { crc32, zstdCompressSync } from 'node:zlib';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createFilesRig, type FilesRig } from '../rig.ts';
+import { createFilesRig, type FilesRig, rootPath } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after, afterEach } = lab;
@@ -96,6 +96,40 @@ describe('archives of other formats', () => {
         const uses = files.host.programs.calls.filter(({ file }) => file === 'bsdtar');
         expect(uses.every(({ options }) => options.isolate?.network === false)).to.be.true();
         expect(uses.every(({ options }) => options.user !== undefined)).to.be.true();
+    });
+
+    it('unpacks one packed file under its name without the ending, and refuses what is none', async () => {
+        const content = Buffer.alloc(300_000, 'dump\n');
+        const pack = { gz: 'gzip', xz: 'xz', bz2: 'bzip2' } as const;
+        const packed: Record<string, Buffer> = { zst: zstdCompressSync(content) };
+        for (const [format, program] of Object.entries(pack)) {
+            packed[format] = execFileSync(program, ['-c'], { input: content });
+        }
+        for (const [format, bytes] of Object.entries(packed)) {
+            writeFileSync(files.at(`dump.sql.${format}`), bytes);
+            const query = { root: 'main', path: `dump.sql.${format}` };
+            const { data } = await files.get('/archives/entries', query);
+            expect(data).to.equal([{ name: 'dump.sql', type: 'file', size: null, modifiedAt: null }]);
+            const unpacked = await extract(`dump.sql.${format}`, `one-${format}`);
+            expect([format, reasonOf(unpacked)]).to.equal([format, 'none']);
+            expect(readFileSync(files.at(`one-${format}`, 'dump.sql')).equals(content)).to.be.true();
+            writeFileSync(files.at(`cut.${format}`), bytes.subarray(0, bytes.length - 9));
+            expect([format, reasonOf(await extract(`cut.${format}`, 'cut'))]).to.equal([
+                format,
+                'ARCHIVE_REFUSED'
+            ]);
+            writeFileSync(files.at(`none.${format}`), 'this is not packed at all');
+            const list = await files.get('/archives/entries', { root: 'main', path: `none.${format}` });
+            expect([format, list.reason]).to.equal([format, 'ARCHIVE_REFUSED']);
+            expect([existsSync(files.at('cut')), existsSync(files.at('none'))]).to.equal([false, false]);
+        }
+        const roots = [{ name: 'main', path: rootPath, roles: [] }];
+        await files.host.setSettings({ roots, archiveBytes: 1_000 });
+        expect(reasonOf(await extract('dump.sql.xz', 'large'))).to.equal('ARCHIVE_TOO_LARGE');
+        expect(reasonOf(await extract('dump.sql.gz', 'large'))).to.equal('ARCHIVE_TOO_LARGE');
+        await files.host.setSettings({ roots, archiveBytes: 10 * 2 ** 30 });
+        const made = await files.post('/archives', { root: 'main', paths: ['tree'], to: 'made.gz' });
+        expect(made.reason).to.equal('ARCHIVE_UNKNOWN');
     });
 
     it('reads RAR, and checks its names as those of all others', async () => {
