@@ -56,5 +56,9 @@ export const pluginErrors = defineErrors({
     QUOTA_EXCEEDED: {
         code: 50750,
         message: 'The root {root} may have {limit} bytes, and this would be more; nothing of it was kept'
+    },
+    RECORDING_FULL: {
+        code: 50751,
+        message: 'The terminal is recorded, and {what} may have {limit} bytes; it was ended'
     }
 });

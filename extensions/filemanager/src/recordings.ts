@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { type Download, errors, joi, type Value } from '@portico/sdk';
 
 import { RecordingEntity, type RecordingRow } from './entities.ts';
+import { pluginErrors } from './errors.ts';
 import { bytesOf } from './files/bytes.ts';
 import { allowMissing, filesystem } from './files/filesystem.ts';
 import type { Ctx } from './settings.ts';
@@ -55,9 +56,9 @@ export const recordingSchema = joi.object({
 /** One recording that goes on. */
 export interface Recorder {
     readonly id: number;
-    /** Puts down what is shown. @throws STORAGE_FULL 50700 */
+    /** Puts down what is shown. @throws STORAGE_FULL 50700, RECORDING_FULL 50751 */
     shown(bytes: Uint8Array): Promise<void>;
-    /** Puts down a new size. @throws STORAGE_FULL 50700 */
+    /** Puts down a new size. @throws STORAGE_FULL 50700, RECORDING_FULL 50751 */
     resized(columns: number, rows: number): Promise<void>;
     /** Ends the recording. Never rejects. */
     end(): Promise<void>;
@@ -66,23 +67,26 @@ export interface Recorder {
 /** The recordings of all terminals. */
 export class Recordings {
     readonly #ctx: Ctx;
+    /** Bytes of all recordings, also of those that go on. */
+    #stored = 0;
 
     constructor(ctx: Ctx) {
         this.#ctx = ctx;
     }
 
-    /** Begins a recording. @throws STORAGE_FULL 50700 */
+    /** Begins a recording. @throws STORAGE_FULL 50700, RECORDING_FULL 50751 */
     async begin(
         username: string,
         { columns, rows }: { readonly columns: number; readonly rows: number }
     ): Promise<Recorder> {
         const started = Date.now();
+        this.#refuseOverLimit(0, 0);
+        const decoder = new TextDecoder();
+        let bytes = 0;
         await filesystem(() => mkdir(join(this.#ctx.dataDir, folderName), { recursive: true, mode: 0o700 }));
         const id = await this.#ctx.db.write((em) =>
             em.insert(RecordingEntity, { username, started, ended: null, bytes: 0 })
         );
-        const decoder = new TextDecoder();
-        let bytes = 0;
         const handle = await filesystem(() => open(this.#fileOf(id), 'wx', 0o600)).catch(
             async (error: unknown) => {
                 await this.#ctx.db.write((em) => em.nativeDelete(RecordingEntity, { id }));
@@ -91,8 +95,10 @@ export class Recordings {
         );
         const add = async (line: unknown): Promise<void> => {
             const text = Buffer.from(`${JSON.stringify(line)}\n`);
-            await filesystem(() => handle.appendFile(text));
+            this.#refuseOverLimit(bytes, text.byteLength);
             bytes += text.byteLength;
+            this.#stored += text.byteLength;
+            await filesystem(() => handle.appendFile(text));
         };
         const event = (code: string, text: string) => add([(Date.now() - started) / 1_000, code, text]);
         const end = async (): Promise<void> => {
@@ -189,7 +195,7 @@ export class Recordings {
         }
     }
 
-    /** Ends the rows of recordings that a crash cut off. Call it before the first terminal opens. */
+    /** Ends the rows of recordings that a crash cut off, and counts the bytes of all. Call it before the first terminal opens. */
     async endRemains(): Promise<void> {
         const rows = await this.#ctx.db.read((em) => em.find(RecordingEntity, { ended: null }));
         for (const { id, started } of rows) {
@@ -198,6 +204,19 @@ export class Recordings {
             await this.#ctx.db.write((em) =>
                 em.nativeUpdate(RecordingEntity, { id }, { ...found, ended: Math.round(found.ended) })
             );
+        }
+        const all = await this.#ctx.db.read((em) => em.find(RecordingEntity, {}));
+        this.#stored = all.reduce((sum, { bytes }) => sum + bytes, 0);
+    }
+
+    /** @throws RECORDING_FULL 50751 */
+    #refuseOverLimit(bytes: number, more: number): void {
+        const { recordingBytes, recordingsBytes } = this.#ctx.settings;
+        if (bytes + more > recordingBytes) {
+            throw pluginErrors.RECORDING_FULL({ what: 'its recording', limit: recordingBytes });
+        }
+        if (this.#stored + more > recordingsBytes) {
+            throw pluginErrors.RECORDING_FULL({ what: 'all recordings', limit: recordingsBytes });
         }
     }
 
@@ -209,9 +228,10 @@ export class Recordings {
         return row;
     }
 
-    async #discard({ id }: RecordingRow): Promise<void> {
+    async #discard({ id, bytes }: RecordingRow): Promise<void> {
         await rm(this.#fileOf(id), { force: true });
-        await this.#ctx.db.write((em) => em.nativeDelete(RecordingEntity, { id }));
+        const removed = await this.#ctx.db.write((em) => em.nativeDelete(RecordingEntity, { id }));
+        this.#stored -= removed === 1 ? bytes : 0;
     }
 
     #fileOf(id: number): string {

@@ -184,6 +184,26 @@ export const settings = joi.object({
         .label('Recordings are kept for')
         .unit('day')
         .meta({ ui: { group: 'Terminal' } }),
+    recordingBytes: joi
+        .number()
+        .integer()
+        .min(4_096)
+        .default(256 * 2 ** 20)
+        .description('Bytes of one recording; a terminal whose recording would be larger ends')
+        .label('Largest recording')
+        .unit('byte')
+        .meta({ ui: { group: 'Terminal', advanced: true } }),
+    recordingsBytes: joi
+        .number()
+        .integer()
+        .min(4_096)
+        .default(5 * gibibyte)
+        .description(
+            'Bytes of all recordings; beyond them recorded terminals end and none opens, until recordings are removed'
+        )
+        .label('Most bytes of all recordings')
+        .unit('byte')
+        .meta({ ui: { group: 'Terminal', advanced: true } }),
     terminals: joi
         .number()
         .integer()

@@ -1,4 +1,4 @@
-import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -115,6 +115,39 @@ describe('open and recorded terminals of filemanager', () => {
         expect([await list('/terminals'), (await list('/recordings')).length]).to.equal([[], 2]);
         rmSync(folder);
         renameSync(`${folder}.kept`, folder);
+    });
+
+    it('ends a terminal whose recording would be larger than one may be, or than all together may be', async () => {
+        const settings = { roots: [], terminalRecording: 'on' };
+        await files.host.setSettings({ ...settings, recordingBytes: 8_192 });
+        const endless = await open();
+        endless.socket.send(Buffer.from('while :; do echo flood; done\n'));
+        await endless.closed;
+        expect(last?.error?.code).to.equal(50751);
+        await until(async () => (await list('/recordings'))[0]?.['endedAt'] !== null, 'the end');
+        const [{ id, bytes }] = (await list('/recordings')) as [{ id: number; bytes: number }];
+        expect(bytes).to.be.within(100, 8_192);
+        expect(statSync(join(files.host.dataDir, 'recordings', `${id}.cast`)).size).to.equal(bytes);
+
+        // All that is stored counts, also after a restart.
+        await files.host.setSettings({ ...settings, recordingBytes: 2 ** 28, recordingsBytes: 4_096 });
+        const sum = async (): Promise<number> =>
+            (await list('/recordings')).reduce((all, each) => all + Number(each['bytes']), 0);
+        writeFileSync(join(files.host.dataDir, 'recordings', `${id}.cast`), 'x'.repeat(8_000));
+        await files.host.db.write((em) =>
+            em.execute('update recordings set ended = null where id = ?', [id])
+        );
+        await files.host.restart();
+        expect(await sum()).to.be.above(4_096);
+        const refused = await open();
+        await refused.closed;
+        expect([last?.error?.code, (await list('/recordings'))[0]?.['id']]).to.equal([50751, id]);
+        expect((await files.remove(`/recordings/${id}`, {})).code).to.equal(0);
+        const again = await open();
+        await say(again, 'printf "%s-%s\\n" room again', 'room-again');
+        again.socket.send(Buffer.from('exit 0\n'));
+        await again.closed;
+        await files.host.setSettings({ ...settings, recordingsBytes: 2 ** 30 });
     });
 
     it('says when a recording ended that a crash cut off, and removes old ones', async () => {
