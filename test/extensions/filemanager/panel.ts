@@ -1,5 +1,6 @@
 /** What only a real panel shows: which addresses a download reaches, and what a link gives when its maker's account changes. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import * as tus from 'tus-js-client';
 
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { until } from '../../support/until.ts';
@@ -127,5 +129,63 @@ describe('filemanager in a panel', { timeout: limitMs }, () => {
             'main:a.txt',
             []
         ]);
+    });
+
+    it('takes files from the official client of tus, goes on with one that was broken, and refuses a wrong checksum', async () => {
+        const content = Buffer.alloc(3_000_000, 'portico');
+        const chunkSize = 1_000_000;
+        const token = await panel.tokenOf('admin', 'sender');
+        const offsets: number[] = [];
+        const asked: string[] = [];
+        const options = (path: string): tus.UploadOptions => ({
+            endpoint: `http://127.0.0.1:${panel.port}${base}/uploads`,
+            headers: { authorization: `Bearer ${token}` },
+            metadata: { root: 'main', path },
+            chunkSize,
+            retryDelays: [0],
+            onAfterResponse: (request, answer) => {
+                asked.push(`${request.getMethod()} ${answer.getStatus()}`);
+            }
+        });
+        const send = (more: tus.UploadOptions): Promise<tus.Upload> =>
+            new Promise((resolve, reject) => {
+                const upload = new tus.Upload(content, {
+                    ...more,
+                    onSuccess: () => resolve(upload),
+                    onError: reject,
+                    onChunkComplete: (_size, accepted) => {
+                        offsets.push(accepted);
+                        if (more.uploadUrl === undefined && offsets.length === 1) {
+                            void upload.abort().then(() => resolve(upload));
+                        }
+                    }
+                });
+                upload.start();
+            });
+        const { url } = await send(options('tus.bin'));
+        expect([offsets, existsSync(join(root, 'tus.bin'))]).to.equal([[chunkSize], false]);
+        await send({ ...options('tus.bin'), uploadUrl: url });
+        expect(offsets).to.equal([chunkSize, 2 * chunkSize, 3 * chunkSize]);
+        expect(asked).to.equal(['POST 201', 'PATCH 204', 'HEAD 200', 'PATCH 204', 'PATCH 204']);
+        expect(readFileSync(join(root, 'tus.bin')).equals(content)).to.be.true();
+
+        asked.length = 0;
+        let isWrong = true;
+        const sum = createHash('sha256').update(content).digest('base64');
+        await send({
+            ...options('summed.bin'),
+            uploadUrl: null,
+            chunkSize: Infinity,
+            onBeforeRequest: (request) => {
+                if (request.getMethod() === 'PATCH') {
+                    const wrong = createHash('sha256').update('other').digest('base64');
+                    request.setHeader('Upload-Checksum', `sha256 ${isWrong ? wrong : sum}`);
+                    isWrong = false;
+                }
+            },
+            onShouldRetry: ({ originalResponse }) => originalResponse?.getStatus() === 460
+        });
+        expect(asked).to.equal(['POST 201', 'PATCH 460', 'HEAD 200', 'PATCH 204']);
+        expect(readFileSync(join(root, 'summed.bin')).equals(content)).to.be.true();
     });
 });
