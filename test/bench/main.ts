@@ -25,6 +25,7 @@ const folders = {
     container: 'plugins',
     appstore: 'plugins',
     deploy: 'plugins',
+    filemanager: 'plugins',
     ai: 'plugins',
     acme: 'engine'
 } as const;
