@@ -130,7 +130,9 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
         await page.getByRole('dialog').getByRole('button', { name: 'Greet' }).click();
         await page.getByText('Hello, Ben').waitFor();
         expect(faults).to.equal({ policy: [], errors: [], foreign: [] });
-        expect(readFileSync(join(plugin, 'page-operations.d.ts'), 'utf8')).to.contain(
+        const types = readFileSync(join(plugin, 'page-operations.d.ts'), 'utf8');
+        expect(types.match(/readonly "tea\./g)).to.have.length(1);
+        expect(types).to.contain(
             'readonly "tea.hello": { readonly query?: { readonly "name"?: string; }; readonly data: { readonly "text": string; } };'
         );
         expect(await npm('test')).to.match(/pass 3/);

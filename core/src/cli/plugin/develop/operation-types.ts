@@ -24,6 +24,8 @@ export interface OperationsDocument {
 }
 
 const deepest = 8;
+/** What a page cannot call: sockets, and raw routes as those of static files and of the pages themselves. */
+const beyondPages = new Set(['socket', 'http']);
 
 /** Writes the module with the types. @param isWanted - whether an operation belongs into it, by its id */
 export function operationTypes(
@@ -34,8 +36,10 @@ export function operationTypes(
     const entries = Object.values(document.paths)
         .flatMap((methods) => Object.values(methods))
         .flatMap((operation) => {
-            const { operationId = '' } = operation;
-            return isWanted(operationId) ? [[operationId, describe(operation, schemas)] as const] : [];
+            const { operationId = '', 'x-door': kind = 'json' } = operation;
+            return isWanted(operationId) && !beyondPages.has(kind)
+                ? [[operationId, describe(operation, schemas)] as const]
+                : [];
         })
         .sort(([a], [b]) => (a < b ? -1 : 1));
     const lines = entries.map(([id, text]) => `    readonly ${JSON.stringify(id)}: ${text};`);
