@@ -11,7 +11,7 @@ export const permissionPath = '/.portico/permission';
 /** More profiles than this are first told apart by one more digit of their id. */
 const widest = 16;
 
-/** The digits of an id that are captured one by one: groups 3 to 5. */
+/** The digits of an id that are captured one by one where there are many profiles. */
 const digits = 3;
 
 /** One profile in the engine's terms. */
@@ -25,79 +25,80 @@ export interface CompiledProfile {
 const idOfEntry = '{http.regexp.portico_entry.2}';
 const idOfPause = '{http.regexp.portico_pause.1}';
 
-/** The routes of the server that serves all sites. */
+/**
+ * The routes of the server that serves all sites. They lie side by side: the engine makes a subroute's handlers anew for each request, and
+ * a matcher keeps what it captured also below `not`, so a route that turns requests away captures what the routes behind it read.
+ */
 export const siteRoutes = (
     profiles: readonly CompiledProfile[],
     context: CompileContext
 ): readonly Part[] => {
-    const look = '{http.regexp.portico_name.1}';
     // Fragments of plugins stand only before hosts that are served, not before the engine's questions to itself.
     const handlers = fragmentHandlers(context.settings);
-    const guards = handlers.length === 0 ? [] : [{ handle: handlers }];
     return [
+        // The sets are tried one after the other, so the look-up finds the captured name.
         {
-            match: [
-                { header_regexp: { Host: { name: 'portico_name', pattern: `^${plainName}(?::[0-9]*)?$` } } }
-            ],
-            handle: [
-                subroute([
-                    {
-                        match: [
-                            {
-                                file: {
-                                    root: context.folders.table,
-                                    // The exact name wins. It is looked up twice, because a rename can happen between listing the folder and opening the file.
-                                    try_files: [
-                                        `/${look}/*`,
-                                        `/${look}/*`,
-                                        '/+.{http.regexp.portico_name.2}/*',
-                                        '/+.{http.regexp.portico_name.2}/*'
-                                    ]
-                                }
-                            }
-                        ],
-                        handle: [subroute([...guards, ...entryRoutes(profiles)])],
-                        terminal: true
-                    }
-                ])
-            ]
-        },
-        permissionRoute(context),
-        {
-            // Names are compared literally, so this Host is refused clearly instead of being answered like an unknown site.
-            match: [
-                { header_regexp: { Host: { name: 'portico_spelling', pattern: '[A-Z]|\\.(?::[0-9]*)?$' } } }
-            ],
-            handle: [
-                answer(
-                    421,
-                    'Misdirected request: write the host name in lower case and without a dot at its end.\n'
-                )
-            ],
+            match: [{ not: [plainHost] }, { not: [entryOfHost(context)] }],
+            handle: [subroute(unknownRoutes(context))],
             terminal: true
         },
-        { handle: [notFound] }
+        ...(handlers.length === 0 ? [] : [{ handle: handlers }]),
+        {
+            match: [{ not: [entry('portico_entry', 'on,([a-z]+),([0-9a-f]{16})(?:,(.+))?')] }],
+            handle: [subroute(pauseRoutes(profiles))],
+            terminal: true
+        },
+        {
+            match: [{ protocol: 'https', vars: { '{http.regexp.portico_entry.1}': ['none'] } }],
+            handle: [notFound],
+            terminal: true
+        },
+        ...dispatch(profiles),
+        // The entry names a profile that the configuration lacks. The table is written last, so this should never happen.
+        { handle: [answer(503, 'The site is being set up.\n', { 'Retry-After': ['1'] })] }
     ];
 };
 
-/** The handlers after the look-up in the file table: `http.matchers.file.relative` is `/<folder>/<entry>`. */
-const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
+const plainHost: Part = {
+    header_regexp: { Host: { name: 'portico_name', pattern: `^${plainName}(?::[0-9]*)?$` } }
+};
+
+/** Sets `http.matchers.file.relative` to `/<folder>/<entry>`. */
+const entryOfHost = ({ folders }: CompileContext): Part => {
+    const look = '{http.regexp.portico_name.1}';
+    return {
+        file: {
+            root: folders.table,
+            // The exact name wins. It is looked up twice, because a rename can happen between listing the folder and opening the file.
+            try_files: [
+                `/${look}/*`,
+                `/${look}/*`,
+                '/+.{http.regexp.portico_name.2}/*',
+                '/+.{http.regexp.portico_name.2}/*'
+            ]
+        }
+    };
+};
+
+/** What a Host gets that is in no entry of the table. */
+const unknownRoutes = (context: CompileContext): readonly Part[] => [
+    permissionRoute(context),
     {
-        match: [entry('portico_entry', 'on,([a-z]+),(([0-9a-f])([0-9a-f])([0-9a-f])[0-9a-f]{13})(?:,(.+))?')],
+        // Names are compared literally, so this Host is refused clearly instead of being answered like an unknown site.
+        match: [{ header_regexp: { Host: { name: 'portico_spelling', pattern: '[A-Z]|\\.(?::[0-9]*)?$' } } }],
         handle: [
-            subroute([
-                {
-                    match: [{ protocol: 'https', vars: { '{http.regexp.portico_entry.1}': ['none'] } }],
-                    handle: [notFound],
-                    terminal: true
-                },
-                ...dispatch(profiles, 0),
-                // The entry names a profile that the configuration lacks. The table is written last, so this should never happen.
-                { handle: [answer(503, 'The site is being set up.\n', { 'Retry-After': ['1'] })] }
-            ])
+            answer(
+                421,
+                'Misdirected request: write the host name in lower case and without a dot at its end.\n'
+            )
         ],
         terminal: true
     },
+    { handle: [notFound] }
+];
+
+/** What a site gets whose entry is not `on`. */
+const pauseRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
     {
         match: [entry('portico_pause', 'maintenance,[a-z]+,([0-9a-f]{16}).*')],
         handle: [
@@ -125,27 +126,49 @@ const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
     { handle: [notFound] }
 ];
 
-/** Compares few profiles one after the other, and splits many by the next digit of their id. */
-const dispatch = (leaves: readonly CompiledProfile[], depth: number): readonly Part[] => {
-    if (leaves.length <= widest || depth === digits) {
-        return leaves.map(({ id, handle }) => ({
-            match: [{ vars: { [idOfEntry]: [id] } }],
-            handle,
-            terminal: true
-        }));
+/** Few profiles are compared one after the other; many are first told apart by the digits of their id. */
+const dispatch = (profiles: readonly CompiledProfile[]): readonly Part[] =>
+    profiles.length <= widest
+        ? profileRoutes(profiles)
+        : [
+              {
+                  match: [
+                      {
+                          vars_regexp: {
+                              [idOfEntry]: {
+                                  name: 'portico_digit',
+                                  pattern: `^${'([0-9a-f])'.repeat(digits)}`
+                              }
+                          }
+                      }
+                  ]
+              },
+              ...splitRoutes(profiles, 0)
+          ];
+
+const splitRoutes = (profiles: readonly CompiledProfile[], depth: number): readonly Part[] => {
+    if (profiles.length <= widest || depth === digits) {
+        return profileRoutes(profiles);
     }
 
     const groups = new Map<string, CompiledProfile[]>();
-    for (const leaf of leaves) {
-        const digit = leaf.id[depth] ?? '';
-        groups.set(digit, [...(groups.get(digit) ?? []), leaf]);
+    for (const profile of profiles) {
+        const digit = profile.id[depth] ?? '';
+        groups.set(digit, [...(groups.get(digit) ?? []), profile]);
     }
 
     return [...groups].map(([digit, group]) => ({
-        match: [{ vars: { [`{http.regexp.portico_entry.${depth + 3}}`]: [digit] } }],
-        handle: [subroute(dispatch(group, depth + 1))]
+        match: [{ vars: { [`{http.regexp.portico_digit.${depth + 1}}`]: [digit] } }],
+        handle: [subroute(splitRoutes(group, depth + 1))]
     }));
 };
+
+const profileRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] =>
+    profiles.map(({ id, handle }) => ({
+        match: [{ vars: { [idOfEntry]: [id] } }],
+        handle,
+        terminal: true
+    }));
 
 /** The profiles of a configuration that this panel compiled. */
 export const compiledProfiles = (config: unknown): readonly CompiledProfile[] => {

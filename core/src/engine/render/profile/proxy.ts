@@ -8,7 +8,7 @@ import { withoutForged } from './request.ts';
 import { type UpstreamAddress, upstreamAddress } from './upstream.ts';
 
 /** The variable that holds the last part of the table entry while a request is served. */
-export const tableDial = '{http.regexp.portico_entry.6}';
+export const tableDial = '{http.regexp.portico_entry.3}';
 
 /** Under `weighted` before 2.8, an upstream is listed several times, by its weight; the list has at most this many entries. */
 const mostShares = 100;
