@@ -1,7 +1,12 @@
 /** Target 12: requests through the engine with ten thousand hosts, compared with an engine that has one route. */
+import type { CompileContext } from '../../../core/src/engine/render/compile/context.ts';
+import { tableDial } from '../../../core/src/engine/render/profile/proxy.ts';
+import { explain } from '../../../core/src/engine/render/render.ts';
 import { startCaddy } from '../../support/engine/caddy.ts';
+import { testSite } from '../../support/engine/site.ts';
+import { freePort } from '../../support/ports.ts';
 import { number, type Report } from '../report.ts';
-import { nameOf, startFleet } from '../servers/fleet.ts';
+import { behaviours, nameOf, rowsOf, startFleet } from '../servers/fleet.ts';
 import { compare, type Compared, ratio } from '../servers/load.ts';
 import { startNginx } from '../servers/nginx.ts';
 
@@ -13,6 +18,7 @@ export async function bench(report: Report): Promise<void> {
     const bare = await startCaddy();
     try {
         const port = bare.settings.httpPort;
+        const chainPort = await freePort();
         await bare.load({
             admin: {
                 listen: `unix/${bare.context.folders.adminSocket}`,
@@ -22,21 +28,14 @@ export async function bench(report: Report): Promise<void> {
             apps: {
                 http: {
                     servers: {
-                        one: {
-                            listen: [`127.0.0.1:${port}`],
-                            automatic_https: { disable: true },
-                            routes: [
-                                {
-                                    handle: [
-                                        {
-                                            handler: 'reverse_proxy',
-                                            upstreams: [{ dial: upstream.address }],
-                                            transport: { protocol: 'http' }
-                                        }
-                                    ]
-                                }
-                            ]
-                        }
+                        proxy: serverOf(port, [
+                            {
+                                handler: 'reverse_proxy',
+                                upstreams: [{ dial: upstream.address }],
+                                transport: { protocol: 'http' }
+                            }
+                        ]),
+                        chain: serverOf(chainPort, chainOf(upstream.address, bare.context))
                     }
                 }
             }
@@ -51,6 +50,7 @@ export async function bench(report: Report): Promise<void> {
         const found = await compare(
             {
                 bare: { url: `http://127.0.0.1:${port}/`, headers: { host: 'x.test' }, pid: bare.pid },
+                chain: { url: `http://127.0.0.1:${chainPort}/`, headers: { host: 'x.test' }, pid: bare.pid },
                 first: site(nameOf(1)),
                 last: site(nameOf(many - 7)),
                 rich: site(nameOf(many)),
@@ -69,6 +69,12 @@ export async function bench(report: Report): Promise<void> {
             report.add({ target: '12', what, value: ratio(ours, theirs), least, of: say(ours, theirs) });
         add(`the last of ${many} hosts against the first`, found.last, found.first, [0.55, 0.67]);
         add('a host with a realistic chain against a bare proxy', found.rich, found.bare, [0.85, 0.92]);
+        add(
+            'the same against the same chain in an engine with one route',
+            found.rich,
+            found.chain,
+            [0.7, 0.8]
+        );
         add('the first host against a bare proxy', found.first, found.bare, [0.85, 0.92]);
         add('an unknown host against a known one', found.unknown, found.first, [1, 3]);
     } finally {
@@ -76,4 +82,18 @@ export async function bench(report: Report): Promise<void> {
         await panel.close();
         await upstream.close();
     }
+}
+
+/** A server with one route, without a name. */
+const serverOf = (port: number, handle: readonly unknown[]): object => ({
+    listen: [`127.0.0.1:${port}`],
+    automatic_https: { disable: true },
+    routes: [{ handle }]
+});
+
+/** The handlers that the panel makes for the last host, with the address in the place of the look-up. */
+function chainOf(address: string, context: CompileContext): readonly unknown[] {
+    const site = rowsOf(behaviours.length, address).at(-1)?.site ?? testSite();
+    const { handle } = explain(site, context)['profile'] as { readonly handle: readonly unknown[] };
+    return JSON.parse(JSON.stringify(handle).replaceAll(tableDial, address)) as readonly unknown[];
 }

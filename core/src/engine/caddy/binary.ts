@@ -1,8 +1,15 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
 import type { EngineFolders } from '../files/home.ts';
+
+/**
+ * How much the engine's heap may grow until it is collected, in percent of what lives in it, and the memory, as a part of the machine's,
+ * above which it is collected more often: docs/adr/0045.
+ */
+const collector = { growthPercent: 300, memoryShare: 0.5 };
 
 /** The environment of an engine process: nothing of the panel's, except the paths of the machine's root certificates. */
 export const engineEnvironment = (home: string): NodeJS.ProcessEnv => {
@@ -10,7 +17,9 @@ export const engineEnvironment = (home: string): NodeJS.ProcessEnv => {
         HOME: home,
         XDG_DATA_HOME: home,
         XDG_CONFIG_HOME: home,
-        PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+        PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+        GOGC: String(collector.growthPercent),
+        GOMEMLIMIT: String(Math.floor(usableMemory() * collector.memoryShare))
     };
     for (const name of ['SSL_CERT_FILE', 'SSL_CERT_DIR']) {
         const value = process.env[name];
@@ -20,6 +29,12 @@ export const engineEnvironment = (home: string): NodeJS.ProcessEnv => {
     }
 
     return environment;
+};
+
+/** Bytes of memory that the machine has, or that a control group leaves to the panel. */
+const usableMemory = (): number => {
+    const limit = process.constrainedMemory();
+    return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 };
 
 /**

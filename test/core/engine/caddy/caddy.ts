@@ -496,6 +496,8 @@ describe('CaddyDriver', { timeout: 60_000 }, () => {
                 environment.filter(
                     (name) =>
                         ![
+                            'GOGC',
+                            'GOMEMLIMIT',
                             'HOME',
                             'PATH',
                             'PWD',
