@@ -1,10 +1,11 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { commandOf } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { DeployProcessRig } from './process-rig.ts';
@@ -180,5 +181,41 @@ describe('Deployments of a panel that is killed', { timeout: limitMs }, () => {
         );
         expect((await rig.get(`/projects/${id}`)).data).to.include({ state: 'live', live: draining.id });
         expect((await rig.client.get(`${base}/queue`)).data).to.equal({ running: [], waiting: [] });
+    });
+
+    real('begin their crons again, and leave nothing of one that was cut', async () => {
+        const sleeps = 100_000 + process.pid; // found among the processes of the machine
+        rig.git.create('timed', {
+            'package.json': '{"scripts":{"start":"node server.js"}}',
+            'server.js': server('timed')
+        });
+        const id = await rig.project({
+            name: 'timed',
+            source: { url: rig.git.url('timed') },
+            host: { domain: 'timed.test' },
+            run: { drainSeconds: 1, shared: ['data'] },
+            health: { successes: 1 }
+        });
+        await rig.serve(id);
+        const cron = await rig.post(`/projects/${id}/crons`, {
+            ...{ name: 'tick', schedule: '* * * * * *' },
+            command: ['sh', '-c', `echo ran >> /app/data/ran; exec sleep ${sleeps}`]
+        });
+        expect(cron.status, cron.text).to.equal(201);
+        const file = join(rig.folder, `projects/${id}/shared/data/ran`);
+        const runs = () => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0);
+        const asleep = () =>
+            readdirSync('/proc').filter(
+                (name) => /^\d+$/.test(name) && commandOf(Number(name)).startsWith(`sleep\0${sleeps}\0`)
+            ).length;
+        await until(() => runs() === 1 && asleep() === 1, 'the cron to run');
+        await rig.panel.end('SIGKILL');
+        await until(() => asleep() === 0, 'the cut run to end');
+        expect((await rig.page('timed.test')).text).to.equal('timed');
+        await rig.startPanel();
+        await until(() => runs() === 2 && asleep() === 1, 'the cron to run again');
+        await rig.put(`/crons/${cron.data.id}`, { enabled: false });
+        await until(() => asleep() === 0, 'the run to end with its cron');
+        await rig.delete(`/projects/${id}`);
     });
 });
