@@ -89,11 +89,18 @@ async function measureUpdates(report: Report): Promise<void> {
     const container = rig.container as ContainerRig;
     await container.make('/stacks', { name: 'hand', compose: composeByHand('1') });
     const [through, byHand]: [number[], number[]] = [[], []];
+    const [away, awayByHand]: [number[], number[]] = [[], []];
     for (let round = 1; round <= updates; round += 1) {
         const tag = String(1 + (round % 2));
         await publish(`1.0.${round}`, tag);
-        through.push(await timed(() => rig.make('/installed/wiki/update')));
-        byHand.push(await timed(() => updateByHand(container, tag)));
+        const update = (): Promise<unknown> => rig.make('/installed/wiki/update');
+        away.push(
+            await interruption(container, 'app-wiki', async () => void through.push(await timed(update)))
+        );
+        const hand = (): Promise<void> => updateByHand(container, tag);
+        awayByHand.push(
+            await interruption(container, 'hand', async () => void byHand.push(await timed(hand)))
+        );
     }
     report.add({
         target: 'as4',
@@ -102,6 +109,40 @@ async function measureUpdates(report: Report): Promise<void> {
         most: [1.5, 1.2],
         of: `${number(median(through))} of ${number(median(byHand))} ms`
     });
+    report.add({
+        target: 'as5',
+        what: 'how long an update interrupts an app, against stop, copy and start by hand',
+        value: median(away) / median(awayByHand),
+        most: [1.2, 1],
+        of: `${number(median(away))} of ${number(median(awayByHand))} ms`
+    });
+}
+
+/** Milliseconds from the end of the container of a stack to the start of the next one, as the engine tells them. */
+async function interruption(
+    { engine }: ContainerRig,
+    stack: string,
+    work: () => Promise<void>
+): Promise<number> {
+    const since = Date.now() / 1_000;
+    await work();
+    const filters = JSON.stringify({
+        type: ['container'],
+        event: ['die', 'start'],
+        label: [`com.docker.compose.project=${stack}`]
+    });
+    const query = `since=${since}&until=${Date.now() / 1_000}&filters=${encodeURIComponent(filters)}`;
+    const { data } = await engine.ask('GET', `/events?${query}`);
+    const events = String(data)
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { readonly Action: string; readonly timeNano: number });
+    const ended = events.find(({ Action }) => Action === 'die');
+    const started = events.findLast(({ Action }) => Action === 'start');
+    if (ended === undefined || started === undefined) {
+        throw new Error(`The update of ${stack} ended and started nothing: ${String(data)}`);
+    }
+    return (started.timeNano - ended.timeNano) / 1_000_000;
 }
 
 /** The same steps as an admin takes them, with a stack of the admin's own. */
