@@ -5,7 +5,7 @@ const server = new GitServer(process.argv[2] ?? '');
 await server.start();
 server.create('polled', { 'index.html': 'polled' });
 server.intercept = ({ url = '' }) => {
-    if (url.includes('/info/refs')) {
+    if (url.includes('/git-upload-pack')) {
         process.stdout.write('asked\n');
     }
     return false;

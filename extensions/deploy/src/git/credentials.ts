@@ -8,6 +8,15 @@ export type Credentials =
     | { readonly kind: 'token'; readonly username: string; readonly token: string }
     | { readonly kind: 'key'; readonly privateKey: string; readonly knownHosts: string };
 
+/** The header that shows a token over HTTP; none without one. */
+export function authorizationOf(credentials: Credentials | null): { readonly authorization?: string } {
+    return credentials?.kind === 'token'
+        ? {
+              authorization: `Basic ${Buffer.from(`${credentials.username}:${credentials.token}`).toString('base64')}`
+          }
+        : {};
+}
+
 /** How git reaches one repository. */
 export interface Access {
     readonly address: Address;
@@ -74,7 +83,7 @@ function settingsOf({ address, addresses, credentials }: Access): readonly (read
             ? ([
                   [
                       `http.${scheme}://${name}:${port}/.extraHeader`,
-                      `Authorization: Basic ${Buffer.from(`${credentials.username}:${credentials.token}`).toString('base64')}`
+                      `Authorization: ${authorizationOf(credentials).authorization}`
                   ]
               ] as const)
             : [])

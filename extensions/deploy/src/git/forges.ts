@@ -4,7 +4,7 @@ import { errors, joi } from '@portico/sdk';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Address } from './address.ts';
-import { readJson } from './json-answer.ts';
+import { readJson } from './answers.ts';
 
 /** Forges whose API is known. */
 export type ForgeKind = 'github' | 'gitlab' | 'gitea';

@@ -8,6 +8,7 @@ import { DeploymentFailed, fail } from '../errors.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
 import { type Address, submoduleAddress } from './address.ts';
+import { askRef } from './ask-ref.ts';
 import { type Access, type Credentials, gitEnvironment, keyFile } from './credentials.ts';
 import { commitForm } from './refs.ts';
 
@@ -83,6 +84,11 @@ export class Git {
     /** The commit that a branch or tag names now; null when the repository has none of that name. @throws DeploymentFailed FETCH_FAILED */
     async head(remote: Remote, ref: string, signal: AbortSignal): Promise<string | null> {
         const access = await this.open(remote);
+        const known =
+            access.address.scheme === 'ssh' ? undefined : await this.#askOverHttp(access, ref, signal);
+        if (known !== undefined) {
+            return known;
+        }
         const { stdout } = await this.#ask(['ls-remote', '--', access.address.url, ref], {
             access,
             signal,
@@ -94,6 +100,21 @@ export class Git {
             // A tag with a text of its own is followed by what it names.
             .filter(([, name]) => name === ref || name === `${ref}^{}`);
         return found.at(-1)?.[0] ?? null;
+    }
+
+    /** Undefined: only git can ask this server, or say what is wrong with it. @throws DeploymentFailed FETCH_FAILED for one that does not answer */
+    async #askOverHttp(access: Access, ref: string, signal: AbortSignal): Promise<string | null | undefined> {
+        try {
+            return await askRef((url, init) => this.#ctx.fetch(url as string, init), access, ref, signal);
+        } catch (error) {
+            signal.throwIfAborted();
+            if ((error as Error).name === 'TimeoutError') {
+                throw new DeploymentFailed('FETCH_FAILED', 'The git server gave no answer in time', {
+                    cause: error
+                });
+            }
+            return undefined;
+        }
     }
 
     /** Makes sure that a repository of the plugin's own has a commit, and gives what that says. @throws DeploymentFailed FETCH_FAILED */

@@ -10,8 +10,9 @@ import { DeploymentFailed } from '../errors.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
 import { type Address, hostOf } from './address.ts';
+import { readJson } from './answers.ts';
+import { authorizationOf } from './credentials.ts';
 import type { Remote } from './git.ts';
-import { readJson } from './json-answer.ts';
 
 /** A file of a checkout that stands for another one. */
 interface Pointer {
@@ -143,7 +144,7 @@ export class Lfs {
         const answer = await this.#fetch(url, {
             method: 'POST',
             redirect: 'error',
-            headers: { accept: mediaType, 'content-type': mediaType, ...authorizationOf(remote) },
+            headers: { accept: mediaType, 'content-type': mediaType, ...authorizationOf(remote.credentials) },
             body: JSON.stringify({
                 ...{ operation: 'download', transfers: ['basic'], hash_algo: 'sha256' },
                 objects: pointers.map(({ oid, size }) => ({ oid, size }))
@@ -177,7 +178,7 @@ export class Lfs {
             throw new DeploymentFailed('FETCH_FAILED', `Git LFS: ${path}: ${why}`);
         }
         const isOwn = found?.authenticated !== true && isOfHost(download.href, remote.address);
-        const headers = { ...(isOwn ? authorizationOf(remote) : {}), ...download.header };
+        const headers = { ...(isOwn ? authorizationOf(remote.credentials) : {}), ...download.header };
         const answer = await this.#fetch(download.href, { headers, signal });
         const hash = createHash('sha256');
         let bytes = 0;
@@ -207,14 +208,6 @@ export class Lfs {
         }
         return answer;
     }
-}
-
-function authorizationOf({ credentials }: Remote): Readonly<Record<string, string>> {
-    return credentials?.kind === 'token'
-        ? {
-              authorization: `Basic ${Buffer.from(`${credentials.username}:${credentials.token}`).toString('base64')}`
-          }
-        : {};
 }
 
 /** Whether an address is of the host that the credentials are for. */
