@@ -1,17 +1,27 @@
 /** The page of the file manager, in a real browser: folders, the editor against a newer version, an upload that was broken, a terminal. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    readFileSync,
+    rmSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { Browser, FrameLocator, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, FrameLocator, Page } from 'playwright-core';
 
 import { type Faults, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
+import { findings } from '../webui/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -32,6 +42,8 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         const plugins = join(folder, 'plugins');
         mkdirSync(join(root, 'site'), { recursive: true });
         mkdirSync(plugins);
+        mkdirSync(join(folder, 'other'));
+        mkdirSync(join(folder, 'kept'));
         for (const name of ['webui', 'filemanager']) {
             symlinkSync(join(extensions, name), join(plugins, name));
         }
@@ -41,7 +53,15 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
             environment: { PORTICO_PLUGIN_DIRS: plugins, PORTICO_LOG_LEVEL: 'error' }
         });
         await panel.client.put('/api/plugins/filemanager', {
-            settings: { roots: [{ name: 'main', path: root, roles: [] }], terminalShell: 'sh' }
+            settings: {
+                roots: [
+                    { name: 'main', path: root, roles: [], versions: 5, quotaBytes: 100_000_000 },
+                    { name: 'other', path: join(folder, 'other'), roles: [] },
+                    { name: 'kept', path: join(folder, 'kept'), roles: [], readOnly: true }
+                ],
+                shares: true,
+                terminalShell: 'sh'
+            }
         });
         await until(async () => {
             const { data } = await panel.client.get('/api/plugins');
@@ -58,9 +78,10 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
     });
 
     const open = async (
-        at: Readonly<Record<string, string>> = {}
+        at: Readonly<Record<string, string>> = {},
+        options: BrowserContextOptions = {}
     ): Promise<{ page: Page; frame: FrameLocator; faults: Faults }> => {
-        const { page, faults } = await openPage(browser, panel.port);
+        const { page, faults } = await openPage(browser, panel.port, options);
         await page.goto('/');
         await page.getByLabel('User name').fill('admin');
         await page.getByLabel('Password').fill(adminPassword);
@@ -192,4 +213,184 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         isClean(faults);
         await page.context().close();
     });
+
+    itWithBrowser('moves and copies what is selected, and says what became of each', async () => {
+        mkdirSync(join(root, 'many'));
+        ['a', 'b', 'c'].forEach((name) => writeFileSync(join(root, `many/${name}.txt`), name));
+        writeFileSync(join(folder, 'other/b.txt'), 'taken');
+        const { page, frame, faults } = await open({ root: 'main', path: 'many' });
+        await frame.getByRole('checkbox', { name: 'Select all' }).check();
+        await frame.getByText('3 selected').waitFor();
+        await frame.getByRole('checkbox', { name: 'Select c.txt' }).uncheck();
+        await frame.getByRole('button', { name: 'Move', exact: true }).click();
+        const dialog = frame.getByRole('dialog', { name: 'Move' });
+        await dialog.getByLabel('To the root').selectOption('other');
+        await dialog.getByLabel('Into the folder').fill('');
+        await dialog.getByRole('button', { name: 'Move' }).click();
+        await page.getByRole('dialog').getByText('Do this with all of these entries?').waitFor();
+        await page.getByRole('dialog').getByRole('button').last().click();
+        await frame.getByText('1 done, 0 left out, 1 failed').waitFor();
+        await frame.getByText('Failed (40900)').waitFor();
+        expect([
+            existsSync(join(root, 'many/a.txt')),
+            readFileSync(join(folder, 'other/a.txt'), 'utf8')
+        ]).to.equal([false, 'a']);
+        rmSync(join(folder, 'other/b.txt'));
+        await frame.getByRole('button', { name: 'Try the failed ones again' }).click();
+        await page.getByRole('dialog').getByRole('button').last().click();
+        await frame.getByText('1 done, 0 left out, 0 failed').waitFor();
+        expect(readFileSync(join(folder, 'other/b.txt'), 'utf8')).to.equal('b');
+        expect(await findings(page)).to.equal([]);
+        isClean(faults);
+        await page.context().close();
+    });
+
+    itWithBrowser(
+        'shows a file, its checksum and its versions, restores one, and unpacks a part of an archive',
+        async () => {
+            mkdirSync(join(root, 'docs/sub'), { recursive: true });
+            for (const [name, text] of [
+                ['one.txt', 'first'],
+                ['sub/two.txt', 'second']
+            ] as const) {
+                writeFileSync(join(root, 'docs', name), text);
+            }
+            execFileSync('tar', [
+                '-czf',
+                join(root, 'docs.tar.gz'),
+                '-C',
+                join(root, 'docs'),
+                'one.txt',
+                'sub/two.txt'
+            ]);
+            const put = await panel.client.call(
+                'PUT',
+                '/api/plugins/filemanager/content?root=main&path=docs/one.txt',
+                {
+                    body: 'newer',
+                    headers: { 'content-type': 'application/octet-stream' }
+                }
+            );
+            expect(put.status).to.equal(200);
+            const { page, frame, faults } = await open({
+                view: 'details',
+                root: 'main',
+                path: 'docs/one.txt'
+            });
+            await frame.getByRole('region', { name: 'Preview' }).getByText('newer').first().waitFor();
+            await frame.getByRole('button', { name: 'Calculate' }).click();
+            await frame.getByText(/^[0-9a-f]{64}$/).waitFor();
+            await frame
+                .getByRole('button', { name: /^Restore the version/ })
+                .first()
+                .click();
+            await until(
+                () => readFileSync(join(root, 'docs/one.txt'), 'utf8') === 'first',
+                'the version to be back'
+            );
+            await frame.getByRole('button', { name: 'Add to the favourites' }).click();
+            await frame
+                .getByRole('navigation', { name: 'Screens' })
+                .getByRole('button', { name: 'Favourites' })
+                .click();
+            await frame.getByRole('button', { name: 'Take one.txt from the favourites' }).click();
+            await frame.getByText('Nothing is marked.').waitFor();
+
+            await page.goto(
+                `/p/filemanager/browser?${new URLSearchParams({ at: 'view=details&root=main&path=docs.tar.gz' })}`
+            );
+            await frame.getByRole('checkbox', { name: 'sub/two.txt' }).check();
+            await frame.getByRole('button', { name: 'Unpack 1 entries' }).click();
+            await frame.getByRole('dialog').getByLabel('Unpack into the folder').fill('unpacked');
+            await frame.getByRole('dialog').getByRole('button', { name: 'Unpack' }).click();
+            await until(() => existsSync(join(root, 'unpacked/sub/two.txt')), 'the entry to be unpacked');
+            expect(existsSync(join(root, 'unpacked/one.txt'))).to.be.false();
+            isClean(faults);
+            await page.context().close();
+        }
+    );
+
+    itWithBrowser(
+        'finds a text in files, makes a public link and ends it, and offers no change of a read-only root',
+        async () => {
+            writeFileSync(join(root, 'site/notes.txt'), 'nothing\nthe Needle is here\n');
+            writeFileSync(join(folder, 'kept/old.txt'), 'kept');
+            const { page, frame, faults } = await open({ view: 'search', root: 'main', path: 'site' });
+            await frame.getByLabel('Search in main:site').fill('needle');
+            await frame.getByLabel('What').selectOption('content');
+            await frame.getByRole('button', { name: 'Find' }).click();
+            await frame.getByText('the Needle is here').waitFor();
+            await frame.getByRole('button', { name: 'site/notes.txt' }).click();
+            await frame.getByRole('button', { name: 'Make a public link' }).click();
+            await frame.getByRole('dialog').getByLabel('Most downloads').fill('2');
+            await frame.getByRole('dialog').getByRole('button', { name: 'Make' }).click();
+            const address = frame.getByLabel('The address of the link.');
+            await address.waitFor();
+            const got = await panel.client.call(
+                'GET',
+                new URL(await address.inputValue(), 'http://x').pathname,
+                {
+                    token: null
+                }
+            );
+            expect(got.text).to.include('the Needle is here');
+            await frame
+                .getByRole('navigation', { name: 'Screens' })
+                .getByRole('button', { name: 'Public links' })
+                .click();
+            await frame.getByText('1/2 downloads').waitFor();
+            await frame.getByRole('button', { name: 'End the link to site/notes.txt' }).click();
+            await page.getByRole('dialog').getByRole('button').last().click();
+            await frame.getByText('Nothing is shared.').waitFor();
+
+            await page.goto(`/p/filemanager/browser?${new URLSearchParams({ at: 'root=kept' })}`);
+            await frame.getByText('Read only').waitFor();
+            await frame.getByRole('button', { name: 'Details old.txt' }).waitFor();
+            const changing = ['New folder', 'Rename old.txt', 'Remove old.txt'];
+            const counts = await Promise.all(
+                changing.map((name) => frame.getByRole('button', { name, exact: true }).count())
+            );
+            expect(counts).to.equal([0, 0, 0]);
+            isClean(faults);
+            await page.context().close();
+        }
+    );
+
+    itWithBrowser(
+        'has no finding of axe and no width of its own on any screen, also on a phone',
+        async () => {
+            for (const options of [
+                { viewport: { width: 1_280, height: 800 }, colorScheme: 'light' },
+                { viewport: { width: 360, height: 780 }, colorScheme: 'dark' }
+            ] as const) {
+                const { page, frame, faults } = await open({ root: 'main' }, options);
+                for (const at of [
+                    { root: 'main', path: 'site' },
+                    { view: 'details', root: 'main', path: 'site/settings.json' },
+                    { view: 'details', root: 'main', path: 'site' },
+                    { view: 'details', root: 'main', path: 'docs.tar.gz' },
+                    { view: 'search', root: 'main', path: 'site' },
+                    { view: 'favourites', root: 'main', path: '' },
+                    { view: 'shares', root: 'main', path: '' },
+                    { view: 'terminals', root: 'main', path: '' }
+                ]) {
+                    const location = new URLSearchParams(at).toString();
+                    await page.goto(`/p/filemanager/browser?${new URLSearchParams({ at: location })}`);
+                    await frame.getByRole('navigation', { name: 'Screens' }).waitFor();
+                    await page.waitForTimeout(300);
+                    const found = await frame
+                        .locator('body')
+                        .evaluate(
+                            (body) =>
+                                body.ownerDocument.documentElement.scrollWidth >
+                                body.ownerDocument.documentElement.clientWidth
+                        );
+                    expect([location, found]).to.equal([location, false]);
+                    expect([location, await findings(page)]).to.equal([location, []]);
+                }
+                isClean(faults);
+                await page.context().close();
+            }
+        }
+    );
 });

@@ -50,7 +50,11 @@ export function registerBatchRoutes(ctx: Ctx, services: Services): void {
         id: 'batch',
         access: 'write',
         summary: 'Do one thing with many entries',
-        ui: { title: 'Several at once', role: 'action' },
+        ui: {
+            title: 'Several at once',
+            role: 'action',
+            confirm: 'Do this with all of these entries?'
+        },
         returns: joi.alternatives(batchSchema, taskSchema),
         effect: 'destructive',
         audit: { action: 'update', resource: 'files' },

@@ -3,9 +3,22 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { panel } from './panel.ts';
 
+const views = [
+    'folder',
+    'file',
+    'details',
+    'search',
+    'favourites',
+    'shares',
+    'terminals',
+    'terminal'
+] as const;
+/** What is shown. */
+export type View = (typeof views)[number];
+
 /** A place in the file manager. */
 export interface Place {
-    readonly view: 'folder' | 'file' | 'terminal';
+    readonly view: View;
     /** Empty: the first one. */
     readonly root: string;
     readonly path: string;
@@ -16,9 +29,8 @@ export type Go = (place: Place) => void;
 
 function read(location: string): Place {
     const values = new URLSearchParams(location);
-    const view = values.get('view');
     return {
-        view: view === 'file' || view === 'terminal' ? view : 'folder',
+        view: views.find((each) => each === values.get('view')) ?? 'folder',
         root: values.get('root') ?? '',
         path: values.get('path') ?? ''
     };

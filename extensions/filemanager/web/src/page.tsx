@@ -1,14 +1,20 @@
-/** The page of the file manager: a folder, a file in the editor, or a terminal, as the address says. */
+/** The page of the file manager: a folder, a file in the editor, or another screen, as the address says. */
 import { adoptStyle } from '@portico/page-kit/style';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
+import { Details } from './details.tsx';
 import { FileEditor } from './editor.tsx';
+import { Favourites } from './favourites.tsx';
 import { Folder } from './folder.tsx';
-import { useLocation } from './location.ts';
-import { panel, type Root } from './panel.ts';
+import { type Go, type Place, useLocation } from './location.ts';
+import { may, panel, type Root, textOf } from './panel.ts';
+import { Search } from './search.tsx';
+import { Shares } from './shares.tsx';
 import css from './style.css?inline';
 import { TerminalScreen } from './terminal.tsx';
+import { Terminals } from './terminals.tsx';
+import { Tabs } from './way.tsx';
 import { t } from './words.ts';
 
 adoptStyle(css);
@@ -20,9 +26,9 @@ function Screen() {
     useEffect(() => {
         panel.call('filemanager.roots').then(
             ({ data }) => setRoots(data),
-            (error: unknown) => setFailure(String(error))
+            (error: unknown) => setFailure(textOf(error))
         );
-    }, []);
+    }, [place.view, place.root]);
     if (place.view === 'terminal') {
         return <TerminalScreen onClose={() => go({ ...place, view: 'folder' })} />;
     }
@@ -37,11 +43,48 @@ function Screen() {
             </p>
         );
     }
+    const at = { root: root.name, path: place.path };
     return place.view === 'file' ? (
-        <FileEditor key={`${root.name}:${place.path}`} root={root.name} path={place.path} go={go} />
+        <FileEditor key={`${at.root}:${at.path}`} {...at} go={go} />
     ) : (
-        <Folder key={`${root.name}:${place.path}`} roots={roots} root={root.name} path={place.path} go={go} />
+        <>
+            <Tabs view={place.view} at={at} go={go} />
+            <Part
+                key={`${place.view}:${at.root}:${at.path}`}
+                place={place}
+                root={root}
+                roots={roots}
+                go={go}
+            />
+        </>
     );
+}
+
+function Part({
+    place: { view, path },
+    root,
+    roots,
+    go
+}: {
+    readonly place: Place;
+    readonly root: Root;
+    readonly roots: readonly Root[];
+    readonly go: Go;
+}) {
+    switch (view) {
+        case 'details':
+            return <Details root={root.name} path={path} canWrite={may('write') && !root.readOnly} go={go} />;
+        case 'search':
+            return <Search root={root.name} path={path} go={go} />;
+        case 'favourites':
+            return <Favourites go={go} />;
+        case 'shares':
+            return <Shares />;
+        case 'terminals':
+            return <Terminals />;
+        default:
+            return <Folder roots={roots} root={root} path={path} go={go} />;
+    }
 }
 
 render(<Screen />, document.body);

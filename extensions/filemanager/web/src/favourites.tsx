@@ -1,0 +1,52 @@
+/** The places that the user marked. */
+import { openEntry } from './entries.tsx';
+import { List } from './list.tsx';
+import type { Go } from './location.ts';
+import { panel } from './panel.ts';
+import { Sign } from './sign.tsx';
+import { t } from './words.ts';
+
+/** Shows them. */
+export function Favourites({ go }: { readonly go: Go }) {
+    return (
+        <List
+            read={() => panel.call('filemanager.favourites')}
+            empty={t('Nothing is marked. The details of a file or folder have a button for it.')}
+        >
+            {({ id, title, root, path, type, missing }, change) => (
+                <>
+                    <span class="way">
+                        <Sign type={type ?? 'other'} />{' '}
+                        {missing ? (
+                            title
+                        ) : (
+                            <button
+                                type="button"
+                                class="link"
+                                onClick={() =>
+                                    type === 'folder'
+                                        ? openEntry(root, { path, type, size: 0 }, go)
+                                        : go({ view: 'details', root, path })
+                                }
+                            >
+                                {title}
+                            </button>
+                        )}{' '}
+                        <span class="dim">
+                            {root}:{path} {missing ? t('It is gone') : ''}
+                        </span>
+                    </span>
+                    <button
+                        type="button"
+                        aria-label={t('Take {title} from the favourites', { title })}
+                        onClick={() =>
+                            change(() => panel.call('filemanager.removeFavourite', { path: { id } }))
+                        }
+                    >
+                        {t('Take away')}
+                    </button>
+                </>
+            )}
+        </List>
+    );
+}
