@@ -4,6 +4,7 @@ import { realTiming } from './checks/timing.ts';
 import { Exports } from './exports/exports.ts';
 import { UpstreamTries } from './findings/upstreams.ts';
 import { Hardware } from './hardware/hardware.ts';
+import { Requests } from './logs/requests.ts';
 import { Monitor } from './monitor.ts';
 import { ProcessHistory } from './processes/history.ts';
 import type { Machine } from './sampling/sources/machine.ts';
@@ -20,6 +21,7 @@ export interface Services {
     readonly monitor: Monitor;
     readonly processes: ProcessList;
     readonly processHistory: ProcessHistory;
+    readonly requests: Requests;
     readonly traffic: Traffic;
     readonly upstreams: UpstreamTries;
 }
@@ -28,6 +30,7 @@ export interface Services {
 export function createServices(ctx: Ctx, machine: Machine): Services {
     const checks = new Checks(ctx, () => machine.now(), realTiming);
     const hardware = new Hardware(ctx, machine);
+    const requests = new Requests();
     return {
         machine,
         checks,
@@ -42,7 +45,8 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         })),
         processes: new ProcessList(machine),
         processHistory: new ProcessHistory(ctx, machine),
-        traffic: new Traffic(ctx),
+        requests,
+        traffic: new Traffic(ctx, requests),
         upstreams: new UpstreamTries(machine)
     };
 }

@@ -338,6 +338,24 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         expect((await panel.client.put('/api/settings', { 'engine.accessLog': false })).code).to.equal(0);
     });
 
+    it("read and follow the engine's log as the caller", async () => {
+        const { data: sources } = await call('GET', `${monitoring}/logs/sources`, operator);
+        expect(sources[0]).to.equal({ id: 'engine', kind: 'engine', title: 'Proxy engine', bytes: null });
+        const lines = async (query: string): Promise<readonly string[]> =>
+            (await call('GET', `${monitoring}/logs/lines?source=engine${query}`, operator)).data.map(
+                ({ at, level, text }: { at: string; level: string; text: string }) =>
+                    `${Number.isFinite(Date.parse(at))} ${level} ${text}`
+            );
+        expect((await lines('&limit=1000')).length).to.be.above(2);
+        for (const line of await lines('&limit=3&level=info')) {
+            expect(line).to.match(/^true (info|warning|error) ./);
+        }
+        expect(refused(await call('GET', `${monitoring}/logs/lines?source=engine`, viewer))).to.equal([
+            40300,
+            'monitoring:logs'
+        ]);
+    });
+
     it('list what is unhealthy in the panel, from its real answers', async () => {
         const found = async (options: CallOptions = {}) =>
             (await call('GET', `${monitoring}/unhealthy`, options)).data as {

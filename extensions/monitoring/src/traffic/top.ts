@@ -72,7 +72,7 @@ export class TopCounts {
             this.#day = day;
             this.#values = new Map();
         }
-        const address = part === 'none' ? null : part === 'full' ? ip : networkOf(ip);
+        const address = keptAddress(ip, part);
         this.#count(hostId, 'path', path.slice(0, pathCharacters), bytes);
         this.#count(hostId, 'status', String(status), bytes);
         this.#count(hostId, 'agent', (agent ?? '').slice(0, agentCharacters), bytes);
@@ -142,6 +142,11 @@ export class TopCounts {
             sums[1] += bytes;
         }
     }
+}
+
+/** What is kept of an address; null: nothing. */
+export function keptAddress(ip: string, part: AddressPart): string | null {
+    return part === 'none' ? null : part === 'full' ? ip : networkOf(ip);
 }
 
 /** Cuts an address to the network that it is likely to share with its neighbours: /24, and /48 for IPv6. */

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { Mutex } from '@portico/sdk';
 
+import type { Requests } from '../logs/requests.ts';
 import type { Ctx } from '../settings.ts';
 import { Counts } from './counts.ts';
 import { minuteMs, type Row, type Span, TrafficRows } from './rows.ts';
@@ -16,6 +17,7 @@ const mostWaiting = 20_000;
 /** Counts from start to stop. No record is counted twice, also after a crash; those of the millisecond of a crash may be missing. */
 export class Traffic {
     readonly #ctx: Ctx;
+    readonly #requests: Requests;
     readonly #rows: TrafficRows;
     readonly #top = new TopCounts();
     readonly #end = new AbortController();
@@ -24,8 +26,10 @@ export class Traffic {
     #readUntil: number | null = null;
     #loop: Promise<void> = Promise.resolve();
 
-    constructor(ctx: Ctx) {
+    /** @param requests - gets each request, also one that is not counted */
+    constructor(ctx: Ctx, requests: Requests) {
         this.#ctx = ctx;
+        this.#requests = requests;
         this.#rows = new TrafficRows(ctx.db);
     }
 
@@ -98,6 +102,7 @@ export class Traffic {
         const from = this.#readUntil === null ? null : new Date(this.#readUntil);
         const readBefore = this.#readUntil ?? Number.NEGATIVE_INFINITY;
         for await (const record of this.#ctx.accessLog({ from, signal })) {
+            this.#requests.add(record, this.#ctx.settings.trafficAddresses);
             const time = record.at.getTime();
             if (this.#ctx.settings.trafficDays === 0 || time <= readBefore) {
                 continue;

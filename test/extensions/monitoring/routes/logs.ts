@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { until } from '../../../support/until.ts';
 import { createMonitoringRig, type MonitoringRig, people } from '../rig.ts';
 
 export const lab = Lab.script();
@@ -62,9 +63,10 @@ describe('/api/plugins/monitoring/logs', () => {
     });
     after(() => rig.end());
 
-    it('lists the files that the setting names, without links, and units', async () => {
+    it('lists the requests, the files that the setting names, without links, and units', async () => {
         const { data } = await rig.get('/logs/sources', 'op');
         expect(data.map(({ id }: { id: string }) => id)).to.equal([
+            'access',
             'file:/var/log/app.log',
             'file:/var/log/web/a1.txt',
             'unit:cron.service',
@@ -72,6 +74,46 @@ describe('/api/plugins/monitoring/logs', () => {
         ]);
         expect((await rig.get('/logs/sources')).code).to.equal(40300);
         expect((await rig.get(`/logs/lines?${file('app.log')}`)).code).to.equal(40300);
+    });
+
+    it('reads the newest requests, with no more of an address than is kept', async () => {
+        const { accessLog } = rig.host;
+        accessLog.add({ hostId: 1, path: '/a', status: 200, ip: '192.0.2.77' });
+        accessLog.add({ hostId: 1, path: '/gone', status: 404, agent: 'curl/8' });
+        accessLog.add({ hostId: 2, method: 'POST', path: '/b', status: 502, bytes: 9 });
+        await until(async () => (await textsOf('source=access')).length === 3, 'the requests to be read');
+        const { data } = await read('source=access');
+        expect(data.map(({ text, level }: { text: string; level: string }) => `${level}: ${text}`)).to.equal([
+            'error: POST /b 502',
+            'warning: GET /gone 404',
+            'info: GET /a 200'
+        ]);
+        expect(data[2].fields).to.equal({
+            ...{ hostId: 1, status: 200, bytes: 0, ms: 1, agent: null },
+            address: '192.0.2.0/24'
+        });
+        expect(await textsOf('source=access&level=warning&q=gone')).to.equal(['GET /gone 404']);
+
+        const first = await read('source=access&limit=2');
+        const next = nextOf(first.headers.get('link'));
+        expect(await textsOf(`source=access&limit=2&cursor=${next}`)).to.equal(['GET /a 200']);
+        expect((await read(`source=access&limit=2&cursor=${next}`)).headers.get('link')).to.be.null();
+    });
+
+    it('follows the requests', async () => {
+        const events = rig.host.as(people.op).events('/logs/follow?source=access&level=error');
+        const next = events.next();
+        const visiting = setInterval(() => {
+            rig.host.accessLog.add({ path: '/fine' });
+            rig.host.accessLog.add({ path: '/bad', status: 500 });
+        }, 20);
+        const { value } = await next.finally(() => clearInterval(visiting));
+        expect((value as { data: { text: string } }).data.text).to.equal('GET /bad 500');
+        await events.return(undefined);
+    });
+
+    it('has no engine log where the panel shows none to the caller', async () => {
+        expect((await read('source=engine')).code).to.equal(40400);
     });
 
     it('follows a file, through a cut and another file of that name, and goes on where a client left', async () => {
