@@ -4,7 +4,10 @@
  */
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
-import semver from 'semver';
+import gt from 'semver/functions/gt.js';
+import satisfies from 'semver/functions/satisfies.js';
+import valid from 'semver/functions/valid.js';
+import validRange from 'semver/ranges/valid.js';
 
 const name = /^[a-z][a-z0-9-]{1,39}$/;
 const permission = /^[a-z][a-z0-9-]{0,39}$/;
@@ -12,7 +15,7 @@ const range = joi
     .string()
     .max(200)
     .custom(
-        (value: string, { error }) => (semver.validRange(value) === null ? error('any.invalid') : value),
+        (value: string, { error }) => (validRange(value) === null ? error('any.invalid') : value),
         'As npm writes ranges: ^1.2.0'
     );
 /** An admin decides by this text, so it has no control characters and no characters that turn the direction of the text beside it. */
@@ -171,7 +174,7 @@ export interface PluginPackage {
 }
 
 /** Whether a version comes after another one. */
-export const isNewer = (version: string, than: string): boolean => semver.gt(version, than);
+export const isNewer = (version: string, than: string): boolean => gt(version, than);
 
 /** Why a package is not a plugin that can be used; `code` is stable. */
 export interface ManifestFault {
@@ -202,7 +205,7 @@ export function readManifest(
     if (
         !isObject(packageJson) ||
         typeof packageJson['name'] !== 'string' ||
-        semver.valid(String(packageJson['version'])) === null
+        valid(String(packageJson['version'])) === null
     ) {
         return fault('PACKAGE_INVALID', 'package.json has no name, or no semver version');
     }
@@ -211,7 +214,7 @@ export function readManifest(
         return fault('MANIFEST_MISSING', `${npmName} has no "portico" field in its package.json`);
     }
     // A manifest for another SDK may have keys that this one does not know, so the range is looked at first.
-    if (typeof portico['sdk'] !== 'string' || semver.validRange(portico['sdk']) === null) {
+    if (typeof portico['sdk'] !== 'string' || validRange(portico['sdk']) === null) {
         return fault(
             'SDK_RANGE_MISSING',
             `${npmName} does not say which versions of @portico/sdk it works with ("portico.sdk", a semver range)`
@@ -223,7 +226,7 @@ export function readManifest(
         convert: false,
         errors: { wrap: { label: false } }
     }) as Joi.ValidationResult<Manifest>;
-    if (error !== undefined && hostSdk !== undefined && !semver.satisfies(hostSdk, portico['sdk'])) {
+    if (error !== undefined && hostSdk !== undefined && !satisfies(hostSdk, portico['sdk'])) {
         return fault(
             'SDK_RANGE',
             `${typeof portico['name'] === 'string' ? portico['name'].slice(0, 40) : npmName} ${String(version)} works with @portico/sdk ${portico['sdk']}, but this panel has ${hostSdk}`

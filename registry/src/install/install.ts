@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import semver from 'semver';
-import ssri from 'ssri';
+import validRange from 'semver/ranges/valid.js';
 
 import { InstallFailure, type StageFailure } from '../failure.ts';
 import { bundledCopy } from '../load/copies.ts';
@@ -70,6 +69,7 @@ export async function install(
         assertGoing(signal);
         onPhase?.('commit');
         const { name } = plugin.manifest;
+        const { default: ssri } = await import('ssri');
         const digest = ssri.parse(fetched.integrity)?.hexDigest() ?? '';
         const place = `${name}/${plugin.version}-${digest.slice(0, 8)}-${await lock.serial()}`;
         await mkdir(join(root, name), { recursive: true, mode: 0o700 });
@@ -110,6 +110,7 @@ async function jobSource(
     limits: InstallLimits
 ): Promise<InstallJob['source']> {
     const integrity = source.integrity ?? null;
+    const { default: ssri } = await import('ssri'); // only installing needs it
     if (integrity !== null && ssri.parse(integrity) === null) {
         throw new InstallFailure(
             'INTEGRITY_MISMATCH',
@@ -135,11 +136,7 @@ async function jobSource(
     }
     const version = source.version ?? null;
     // A range, or a word without anything that could make it a path, an address or an alias.
-    if (
-        version !== null &&
-        semver.validRange(version) === null &&
-        !/^[a-z][a-z0-9._-]{0,63}$/i.test(version)
-    ) {
+    if (version !== null && validRange(version) === null && !/^[a-z][a-z0-9._-]{0,63}$/i.test(version)) {
         throw new InstallFailure(
             'SPEC_REFUSED',
             `${JSON.stringify(version)} is not a version, a range or a tag`

@@ -1,5 +1,5 @@
 /** What the registry offers: versions of installed packages, and other packages with the keyword of plugins. */
-import semver from 'semver';
+import gt from 'semver/functions/gt.js';
 
 import { InstallFailure } from '../failure.ts';
 import type { Offer } from '../ports.ts';
@@ -37,10 +37,7 @@ export async function catalogue(job: CatalogueJob): Promise<CatalogueResult> {
                     latest: choice.newest,
                     conflict: choice.conflict,
                     installed: current,
-                    upgrade:
-                        current !== null &&
-                        choice.plugin !== null &&
-                        semver.gt(choice.plugin.version, current)
+                    upgrade: current !== null && choice.plugin !== null && gt(choice.plugin.version, current)
                 });
             }
         } catch (error) {

@@ -1,5 +1,9 @@
 /** Chooses from the versions that a registry lists: the newest one that works with this panel, and why not a newer one. Pure. */
-import semver from 'semver';
+import prerelease from 'semver/functions/prerelease.js';
+import rcompare from 'semver/functions/rcompare.js';
+import satisfies from 'semver/functions/satisfies.js';
+import valid from 'semver/functions/valid.js';
+import validRange from 'semver/ranges/valid.js';
 
 import { type PluginPackage, readManifest } from '../manifest.ts';
 import { type Host, hostConflict } from './resolve.ts';
@@ -52,14 +56,14 @@ export function choose(
 /** Newest first. */
 function candidates({ versions, tags }: Listing, wanted: string | null): readonly string[] {
     const all = Object.keys(versions)
-        .filter((version) => semver.valid(version) !== null)
-        .sort(semver.rcompare);
+        .filter((version) => valid(version) !== null)
+        .sort(rcompare);
     if (wanted === null) {
-        const released = all.filter((version) => semver.prerelease(version) === null);
+        const released = all.filter((version) => prerelease(version) === null);
         return released.length > 0 ? released : all;
     }
-    if (semver.validRange(wanted) !== null) {
-        return all.filter((version) => semver.satisfies(version, wanted));
+    if (validRange(wanted) !== null) {
+        return all.filter((version) => satisfies(version, wanted));
     }
     const tagged = Object.hasOwn(tags, wanted) ? tags[wanted] : undefined;
     return all.filter((version) => version === tagged);

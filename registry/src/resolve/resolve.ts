@@ -1,5 +1,5 @@
 /** Decides which plugins can start, and in which order. Pure: versions and ranges in, an order and reasons out. */
-import semver from 'semver';
+import satisfies from 'semver/functions/satisfies.js';
 
 import type { PluginPackage } from '../manifest.ts';
 
@@ -95,7 +95,7 @@ class Resolver {
         }
         for (const [other, range] of Object.entries(optional)) {
             const partner = this.#usable.get(other);
-            if (partner !== undefined && !path.includes(other) && semver.satisfies(partner.version, range)) {
+            if (partner !== undefined && !path.includes(other) && satisfies(partner.version, range)) {
                 this.#visit(other, [...path, name]);
             }
         }
@@ -130,7 +130,7 @@ class Resolver {
                       message: `${name} requires ${other} ${range}, which cannot start: ${why}`
                   };
         }
-        if (!semver.satisfies(partner.version, range)) {
+        if (!satisfies(partner.version, range)) {
             return {
                 code: 'REQUIREMENT_RANGE',
                 message: `${name} requires ${other} ${range}, but ${partner.version} is there`
@@ -156,13 +156,13 @@ export function hostConflict(
     { manifest: { name, sdk }, version, node }: PluginPackage,
     host: Host
 ): { readonly code: 'SDK_RANGE' | 'NODE_RANGE'; readonly message: string } | null {
-    if (!semver.satisfies(host.sdk, sdk)) {
+    if (!satisfies(host.sdk, sdk)) {
         return {
             code: 'SDK_RANGE',
             message: `${name} ${version} works with @portico/sdk ${sdk}, but this panel has ${host.sdk}`
         };
     }
-    if (node !== null && !semver.satisfies(host.node, node)) {
+    if (node !== null && !satisfies(host.node, node)) {
         return {
             code: 'NODE_RANGE',
             message: `${name} ${version} works with Node ${node}, but this panel runs on ${host.node}`

@@ -1,9 +1,6 @@
 /** The second factor: TOTP (RFC 6238) with codes that work once ever, and recovery codes. */
 import { createHmac, createSecretKey, type KeyObject, randomBytes, randomInt } from 'node:crypto';
 
-import { generateSecret, generateURI, verifySync } from 'otplib';
-import { renderSVG } from 'uqr';
-
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';
@@ -134,6 +131,10 @@ export class SecondFactors {
 
     /** Makes a secret that waits to be confirmed; an active one stays as it is. */
     async enrol(tx: Transaction, userId: number, username: string): Promise<Enrolment> {
+        const [{ generateSecret, generateURI }, { renderSVG }] = await Promise.all([
+            import('otplib'),
+            import('uqr')
+        ]);
         const secret = generateSecret({ length: secretBytes });
         const pending = this.#keyring.seal(label, secret);
         const row = await tx.em.findOne(SecondFactorEntity, { userId });
@@ -174,7 +175,7 @@ export class SecondFactors {
             throw fail.NOT_FOUND(null, { message: 'No second factor waits to be confirmed' });
         }
         const { pending } = row;
-        const step = this.#open(row.closedUntil) ? this.#stepOf(pending, code, 0) : null;
+        const step = this.#open(row.closedUntil) ? await this.#stepOf(pending, code, 0) : null;
         const attempt = step === null ? await this.#wrong(tx, row) : ({ outcome: 'right' } as const);
         if (step === null) {
             return { attempt, recoveryCodes: [] };
@@ -251,7 +252,7 @@ export class SecondFactors {
         code: string
     ): Promise<boolean> {
         if (/^\d{6}$/.test(code)) {
-            const step = this.#stepOf(secret, code, lastStep);
+            const step = await this.#stepOf(secret, code, lastStep);
             return (
                 step !== null &&
                 (await tx.em.nativeUpdate(
@@ -270,10 +271,11 @@ export class SecondFactors {
     }
 
     /** The time step whose code this is: the present one, or one beside it; never one at or before `after`. */
-    #stepOf(sealed: string, code: string, after: number): number | null {
+    async #stepOf(sealed: string, code: string, after: number): Promise<number | null> {
         if (!/^\d{6}$/.test(code)) {
             return null;
         }
+        const { verifySync } = await import('otplib'); // many panels have no second factor, so only when it is needed
         const result = verifySync({
             secret: this.#keyring.open(label, sealed),
             token: code,
