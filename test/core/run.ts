@@ -72,7 +72,7 @@ describe('the modules that a panel without plugins loads', () => {
             body: { password: processPassword }
         });
         expect(code).to.equal(0);
-        expect(data.uri).to.startWith('otpauth://totp/');
+        expect(data.uri as string).to.startWith('otpauth://totp/');
         expect(later.filter((name) => named(loaded(), name).length > 0)).to.equal([
             '@noble/hashes',
             'otplib',

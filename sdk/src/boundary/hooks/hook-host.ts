@@ -2,12 +2,12 @@
  * The only file that uses tapable. Each tap belongs to a plugin, has a time limit, and goes with its plugin: its gate closes first, which takes effect
  * at once and is safe for calls under way; then the hook is built again from the other taps. No tapable object leaves this file.
  */
-import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
+import { AsyncParallelHook, AsyncSeriesWaterfallHook } from 'tapable';
 
 import { createFailure } from '../../errors.ts';
 import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../../hooks.ts';
 import { deepFreeze } from '../plain.ts';
-import { type QuickCourse, type QuickRun, runQuickly, visit } from './quick-run.ts';
+import { type QuickCourse, runQuickly } from './quick-run.ts';
 import { snapshotOf } from './snapshot.ts';
 import { TapDeadline } from './tap-call.ts';
 import { sortTaps } from './tap-order.ts';
@@ -239,7 +239,7 @@ class Hook {
         this.#call = null;
     }
 
-    /** Builds a tapable hook from the present taps. Runs under way keep the hook that they began with. */
+    /** Builds the way through the present taps. Runs under way keep the hook that they began with. */
     #compile(): (payload: unknown) => Promise<unknown> {
         const taps = this.#taps;
         const host = this.#host as RunHost;
@@ -264,21 +264,10 @@ class Hook {
             );
             return (payload) => hook.promise(snapshotOf(payload), new TapRun(host, passing));
         }
-        const isGuard = this.#kind === 'guard';
-        const judge = isGuard ? this.#guarding : hearing;
-        const hook = isGuard
-            ? new AsyncSeriesBailHook<[QuickRun], unknown>(['run'])
-            : new AsyncSeriesHook<[QuickRun]>(['run']);
-        taps.forEach((record, index) =>
-            hook.tapPromise(
-                { name: record.plugin, stage: index },
-                (run) => visit(run, record, index) as Promise<never>
-            )
-        );
+        const judge = this.#kind === 'guard' ? this.#guarding : hearing;
         const course: QuickCourse = {
             taps,
             deadline: host.deadline,
-            through: (run, ended) => hook.callAsync(run, ended),
             careful: () => new TapRun(host, judge)
         };
         return (payload) => runQuickly(snapshotOf(payload), course);

@@ -1,5 +1,5 @@
 /**
- * The fast way through a hook: tapable's compiled code awaits one tap after another, and nothing is copied or checked in between. It holds while every
+ * The fast way through a hook: a loop awaits one tap after another, and nothing is copied or checked in between. It holds while every
  * tap is there and answers nothing, as nearly always. At the first tap that fails, answers, hangs or is being replaced, the run goes on as a `TapRun`.
  */
 import { AsyncResource } from 'node:async_hooks';
@@ -7,15 +7,10 @@ import { AsyncResource } from 'node:async_hooks';
 import { endCall, TapCall, type TapDeadline, type TapWaiter, waited } from './tap-call.ts';
 import type { TapRecord, TapRun } from './tap-run.ts';
 
-/** Called by tapable at the end, or at the first tap that failed or answered. */
-type Ended = (error?: Error | null, answer?: unknown) => void;
-
 /** What all runs over the same taps share. */
 export interface QuickCourse {
     readonly taps: readonly TapRecord[];
     readonly deadline: TapDeadline;
-    /** tapable's compiled code, which calls `visit` for each tap. */
-    through(run: QuickRun, ended: Ended): void;
     /** How it goes on, tap by tap. */
     careful(): TapRun;
 }
@@ -62,46 +57,47 @@ export function runQuickly(payload: unknown, course: QuickCourse): Promise<void>
             reject
         };
         course.deadline.enter(run);
-        course.through(run, (error, answer) => {
-            if (error !== null && error !== undefined) {
-                stop(run, { isGood: false, value: error, milliseconds: waited(run) });
-            } else if (answer !== undefined) {
-                stop(run, { isGood: true, value: answer, milliseconds: 0 });
-            } else if (left(run)) {
-                end(run);
-                resolve();
-            }
-        });
+        void walk(run);
     });
 }
 
-/** Asks one tap; the tap before it answered nothing. */
-export function visit(run: QuickRun, record: TapRecord, index: number): Promise<unknown> {
-    if (run.isOver || !left(run)) {
-        return never();
+/** Asks the taps in turn, to the end or to the first that fails or answers. It never rejects: `stop` and `end` settle the run. */
+async function walk(run: QuickRun): Promise<void> {
+    const { taps } = run.course;
+    try {
+        for (let index = 0; index < taps.length; index += 1) {
+            const given = ask(run, taps[index] as TapRecord, index);
+            if (run.isOver) {
+                return;
+            }
+            const answer = await given;
+            if (answer !== undefined) {
+                stop(run, { isGood: true, value: answer, milliseconds: 0 });
+                return;
+            }
+            if (run.isOver || !left(run)) {
+                return;
+            }
+        }
+    } catch (error) {
+        stop(run, { isGood: false, value: error, milliseconds: waited(run) });
+        return;
     }
-    const { call, gate } = record;
+    end(run);
+    run.resolve();
+}
+
+/** Asks one tap. Where its gate is closed, the run stops before it. */
+function ask(run: QuickRun, { call, gate }: TapRecord, index: number): unknown {
     run.step = index;
     if (gate !== null) {
         if (call === null || gate.isParked || !gate.enter()) {
             stop(run, null);
-            return never();
+            return undefined;
         }
         run.isInside = true;
     }
-    if (call === null) {
-        return nothing;
-    }
-    try {
-        const given = call(run.payload, (run.lent = new TapCall()));
-        return given instanceof Promise
-            ? (given as Promise<unknown>)
-            : given === undefined
-              ? nothing
-              : Promise.resolve(given);
-    } catch (error) {
-        return Promise.reject(error as Error);
-    }
+    return call === null ? undefined : call(run.payload, (run.lent = new TapCall()));
 }
 
 function giveUp(run: QuickRun, reason: Error): void {
@@ -166,10 +162,3 @@ async function goOn(
 function recordOf({ course, step }: QuickRun): TapRecord {
     return course.taps[step] as TapRecord;
 }
-
-/** Tapable waits for it for ever; both are collected as garbage together. */
-function never(): Promise<unknown> {
-    return new Promise(() => undefined);
-}
-
-const nothing = Promise.resolve();
