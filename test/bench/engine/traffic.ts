@@ -19,7 +19,6 @@ export async function bench(report: Report): Promise<void> {
     try {
         const port = bare.settings.httpPort;
         const chainPort = await freePort();
-        const writtenPort = await freePort();
         await bare.load({
             admin: {
                 listen: `unix/${bare.context.folders.adminSocket}`,
@@ -36,8 +35,7 @@ export async function bench(report: Report): Promise<void> {
                                 transport: { protocol: 'http' }
                             }
                         ]),
-                        chain: serverOf(chainPort, chainOf(upstream.address, bare.context)),
-                        written: serverOf(writtenPort, writtenFor(upstream.address))
+                        chain: serverOf(chainPort, chainOf(upstream.address, bare.context))
                     }
                 }
             }
@@ -53,11 +51,6 @@ export async function bench(report: Report): Promise<void> {
             {
                 bare: { url: `http://127.0.0.1:${port}/`, headers: { host: 'x.test' }, pid: bare.pid },
                 chain: { url: `http://127.0.0.1:${chainPort}/`, headers: { host: 'x.test' }, pid: bare.pid },
-                written: {
-                    url: `http://127.0.0.1:${writtenPort}/`,
-                    headers: { host: 'x.test' },
-                    pid: bare.pid
-                },
                 first: site(nameOf(1)),
                 last: site(nameOf(many - 7)),
                 rich: site(nameOf(many)),
@@ -82,11 +75,12 @@ export async function bench(report: Report): Promise<void> {
             found.chain,
             [0.7, 0.8]
         );
-        const tell = (what: string, ours: Compared, theirs: Compared): void =>
-            report.add({ target: '', what, value: ratio(ours, theirs), of: say(ours, theirs) });
-        tell('the chain in an engine with one route against a bare proxy', found.chain, found.bare);
-        tell('a short chain written by hand against a bare proxy', found.written, found.bare);
-        tell('the chain in an engine with one route against the short one', found.chain, found.written);
+        report.add({
+            target: '',
+            what: 'the chain in an engine with one route against a bare proxy',
+            value: ratio(found.chain, found.bare),
+            of: say(found.chain, found.bare)
+        });
         add('the first host against a bare proxy', found.first, found.bare, [0.85, 0.92]);
         add('an unknown host against a known one', found.unknown, found.first, [1, 3]);
     } finally {
@@ -109,25 +103,3 @@ function chainOf(address: string, context: CompileContext): readonly unknown[] {
     const { handle } = explain(site, context)['profile'] as { readonly handle: readonly unknown[] };
     return JSON.parse(JSON.stringify(handle).replaceAll(tableDial, address)) as readonly unknown[];
 }
-
-/**
- * What an admin would write by hand for the main work of that chain: headers, compression, a limit of the body, a proxy.
- * It lacks error pages, the removal of forged headers and the early refusal by `Content-Length`.
- */
-const writtenFor = (address: string): readonly unknown[] => [
-    {
-        handler: 'headers',
-        response: {
-            set: {
-                'X-Content-Type-Options': ['nosniff'],
-                'X-Frame-Options': ['SAMEORIGIN'],
-                'Referrer-Policy': ['strict-origin-when-cross-origin']
-            },
-            delete: ['Server', 'X-Powered-By'],
-            deferred: true
-        }
-    },
-    { handler: 'request_body', max_size: 10_000_000 },
-    { handler: 'encode', encodings: { gzip: {}, zstd: {} }, prefer: ['zstd', 'gzip'] },
-    { handler: 'reverse_proxy', upstreams: [{ dial: address }], transport: { protocol: 'http' } }
-];
