@@ -34,7 +34,7 @@ export async function exportOffline(
     const absent = (): never => {
         throw new TypeError('An export needs no engine');
     };
-    // An export only reads the draft: the stand-in has no other part of an engine.
+    // The cast: an export only reads the draft, so the stand-in has no other part of an engine.
     const engine = {
         draft: () => ({ hosts: rows }),
         change: absent,

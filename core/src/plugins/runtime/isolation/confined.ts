@@ -18,7 +18,7 @@ const outside = AsyncLocalStorage.snapshot();
 export function confinedGuest(guest: Guest, { enter }: Confine): Guest {
     const ready = outside(() => enter(() => new AsyncResource('Plugin')));
     const run = <T>(work: () => T): T => (isOutside() ? ready.runInAsyncScope(work) : enter(work));
-    // The methods are only passed on: the result has the same names with the same inputs.
+    // The casts: methods are only passed on, so the result has the same names with the same inputs.
     return Object.fromEntries(
         Object.entries(guest as unknown as Methods).map(([name, method]) => [
             name,
@@ -29,7 +29,7 @@ export function confinedGuest(guest: Guest, { enter }: Confine): Guest {
 
 /** The panel's API with each method run in the panel's context; functions that the plugin passes with a call run in the plugin's context. */
 export function confinedApi(doors: HostApi, { enter, leave }: Confine): HostApi {
-    // Each method has its own type of input, of which this keeps every key.
+    // The cast: each method has its own type of input, of which this keeps every key.
     const returned = (input: object): never =>
         Object.fromEntries(
             Object.entries(input).map(([key, value]: [string, unknown]) => [
@@ -40,7 +40,7 @@ export function confinedApi(doors: HostApi, { enter, leave }: Confine): HostApi 
                     : value
             ])
         ) as never;
-    // As above: the same names with the same inputs.
+    // The casts as above: the same names with the same inputs.
     return Object.fromEntries(
         Object.entries(doors as unknown as Methods).map(([name, method]) => [
             name,
