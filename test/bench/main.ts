@@ -21,6 +21,7 @@ const folders = {
     services: 'plugins',
     firewall: 'plugins',
     cronjob: 'plugins',
+    databases: 'plugins',
     mcpserver: 'plugins',
     container: 'plugins',
     appstore: 'plugins',
