@@ -108,7 +108,7 @@ export class GrantedRoot {
         modeOfMissing: number | null = null
     ): Promise<T> {
         const limits = await this.limits();
-        let handle = await this.#openFolder(await this.real());
+        let handle = await this.#openFolder(await this.#realWithin(limits));
         try {
             for (const name of stepsOf(path)) {
                 const step = pathOf(`/proc/self/fd/${handle.fd}`, name);
@@ -156,6 +156,11 @@ export class GrantedRoot {
 
     /** Where the root is now, without links. @throws NOT_FOUND 40400; CAPABILITY_MISSING 50305 when the plugin may not open it */
     async real(): Promise<string> {
+        return this.#realWithin(await this.limits());
+    }
+
+    /** As `real`. One look at the limits serves a whole use of the root: each is a look-up of several paths. */
+    async #realWithin(limits: Limits): Promise<string> {
         const { grants, own, lent, machine } = this.#options;
         const ungranted = [own, ...lent.paths()];
         const isUngranted = ungranted.some((folder) => within(this.#root, folder));
@@ -164,19 +169,18 @@ export class GrantedRoot {
                 throw failureOf(error, this.#root);
             }
         );
-        const { own: open } = await this.limits();
-        if (!open.some((folder) => within(real, folder)) && !(await this.#granted(real))) {
+        if (!limits.own.some((folder) => within(real, folder)) && !(await this.#granted(real, limits))) {
             throw grants.missing(`files: ${this.#root}`);
         }
         return real;
     }
 
-    async #granted(real: string): Promise<boolean> {
+    async #granted(real: string, { forbidden }: Limits): Promise<boolean> {
         const { grants, machine } = this.#options;
         for (const folder of grants.list('files')) {
             const place = machine + folder;
             if (folder === '*' || within(real, await realpath(place).catch(() => place))) {
-                return !(await this.limits()).forbidden.some((forbidden) => within(real, forbidden));
+                return !forbidden.some((each) => within(real, each));
             }
         }
         return false;
@@ -197,7 +201,7 @@ export class GrantedRoot {
             throw failureOf(error, dirname(this.#root));
         });
         const name = basename(place);
-        if (!(await this.#granted(join(parent, name)))) {
+        if (!(await this.#granted(join(parent, name), await this.limits()))) {
             throw this.#options.grants.missing(`files: ${this.#root}`);
         }
         const handle = await this.#openFolder(parent);
