@@ -118,6 +118,13 @@ export const SYSTEM_PACKAGES = [
     { command: 'ip', package: 'iproute2', for: 'test', what: 'what makes network namespaces for the tests' },
     { command: 'ping', package: 'iputils-ping', for: 'test', what: 'what checks of the kind ping run' },
     {
+        command: 'smartctl',
+        package: 'smartmontools',
+        for: 'test',
+        unit: 'smartmontools.service',
+        what: 'what asks the drives of the machine in tests'
+    },
+    {
         command: 'dockerd',
         package: 'docker.io',
         for: 'test',

@@ -1,5 +1,6 @@
 /** Terminals in containers: a command of its own, or the container's own process, with a socket at the other end. */
 import type { Duplex } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
 
 import { errors, type Socket } from '@portico/sdk';
 
@@ -37,6 +38,9 @@ interface Opened {
 
 /** Interrupts what runs in the foreground, and then ends the input of the shell: engines cannot end such a command. */
 const leave = Buffer.from('\u0003\u0004\u0004');
+/** How often, and after how many milliseconds each, the end of a container is looked for. */
+const looksForEnd = 10;
+const pauseMs = 100;
 const mostColumns = 1_000;
 const mostRows = 500;
 
@@ -128,11 +132,20 @@ export class Sessions {
             tty,
             farewell: new Uint8Array(),
             resize,
-            exitCode: async () => {
-                const { State: state } = await this.#inventory.container(container);
-                return state.Running ? null : state.ExitCode;
-            }
+            exitCode: () => this.#exitCodeOf(container)
         };
+    }
+
+    /** The exit code of a container whose output has ended; null where it runs on. An engine may notice its end a moment after that of its output. */
+    async #exitCodeOf(container: string): Promise<number | null> {
+        for (let look = 0; look < looksForEnd; look += 1) {
+            const { State: state } = await this.#inventory.container(container);
+            if (!state.Running) {
+                return state.ExitCode;
+            }
+            await wait(pauseMs, undefined, { signal: this.#ctx.signal });
+        }
+        return null;
     }
 
     async #connect(
