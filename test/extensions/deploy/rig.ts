@@ -139,10 +139,14 @@ export class DeployClient {
 
     /** Waits until a deployment is over. */
     over(id: number): Promise<Deployment> {
-        return until(async () => {
-            const { data } = await this.get(`/deployments/${id}`);
-            return data.finishedAt === null ? null : (data as Deployment);
-        }, `deployment ${id} to end`);
+        return until(
+            async () => {
+                const { data } = await this.get(`/deployments/${id}`);
+                return data.finishedAt === null ? null : (data as Deployment);
+            },
+            `deployment ${id} to end`,
+            60_000
+        );
     }
 
     /** Deploys, and waits for the end. */
