@@ -86,7 +86,6 @@ export { isWebhookProven, newWebhookSecret } from './webhook.ts';
 export type { WebhookHeaders, WebhookOptions } from './webhook.ts';
 export { errors } from './plugin-errors.ts';
 export { requireVersion } from './version.ts';
-export type { KnownVersion } from './version.ts';
 export { createHookHost } from './boundary/hooks/hook-host.ts';
 export type {
     HookHost,

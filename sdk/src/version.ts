@@ -1,9 +1,6 @@
 /** The version check of a change. */
 import { errors } from './plugin-errors.ts';
 
-/** A version as a client says it: of `If-Match`, of a body, or none. */
-export type KnownVersion = string | number | null | undefined;
-
 /**
  * Compares the version of an object with those that a client says it knows, as `request.ifMatch` and `payload.version`.
  * `null` and `undefined` say nothing, and `*` means any version.
@@ -12,7 +9,7 @@ export type KnownVersion = string | number | null | undefined;
  */
 export function requireVersion(
     { version }: { readonly version: number },
-    ...known: readonly KnownVersion[]
+    ...known: readonly (string | number | null | undefined)[]
 ): void {
     if (known.some((each) => each != null && each !== '*' && String(each) !== String(version))) {
         throw errors.stale(version);

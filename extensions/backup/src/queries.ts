@@ -1,5 +1,4 @@
 /** Queries that several services share. */
-
 import type { EntityManager } from '@portico/sdk/db';
 
 import {

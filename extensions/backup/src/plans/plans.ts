@@ -1,5 +1,5 @@
 /** Plans: what is backed up to where, when, and for how long it is kept. */
-import { errors, type KnownVersion, requireVersion, type Scheduled } from '@portico/sdk';
+import { errors, requireVersion, type Scheduled } from '@portico/sdk';
 
 import { DrillEntity, PlanEntity, type PlanRow, RunEntity, type Trigger } from '../entities.ts';
 import { findPlans } from '../queries.ts';
@@ -110,14 +110,18 @@ export class Plans {
     }
 
     /** @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
-    async update(id: number, input: PlanInput, ...known: readonly KnownVersion[]): Promise<Plan> {
+    async update(
+        id: number,
+        { version, ...input }: PlanInput & { readonly version?: number | undefined },
+        ifMatch: string | null
+    ): Promise<Plan> {
         await this.#check(input, { ...(await this.get(id)), ...input });
         await this.#ctx.db.write(async (em) => {
             const [row] = await findPlans(em, { id });
             if (row === undefined) {
                 throw errors.notFound('There is no plan of that id');
             }
-            requireVersion(row, ...known);
+            requireVersion(row, ifMatch, version);
             Object.assign(row, columnsOf(input), { version: row.version + 1, updatedAt: Date.now() });
         });
         return this.#planned(id);

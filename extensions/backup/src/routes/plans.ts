@@ -111,8 +111,7 @@ function registerPlan(ctx: Ctx, services: Services): void {
         audit: { action: 'update', resource: 'plan' },
         validate: { params: idParams, payload: changedPlan },
         async handler({ params, payload, ifMatch }) {
-            const { version, ...change } = payload;
-            const plan = await plans.update(params.id, change, ifMatch, version);
+            const plan = await plans.update(params.id, payload, ifMatch);
             return reply.with(await viewOf(ctx, services, plan), { version: plan.version });
         }
     });

@@ -11,7 +11,7 @@ import { isWanted, type LogPage, type LogQuery } from './query.ts';
 const mostRequests = 5_000;
 
 /** A line of one request. */
-export function requestLine(
+function requestLine(
     { at, hostId, method, path, status, bytes, ms, ip, agent }: AccessRecord,
     part: AddressPart
 ): LogLine {
@@ -24,31 +24,35 @@ export function requestLine(
     };
 }
 
-/** Keeps the newest requests that the plugin has read. */
+/** Keeps the newest requests that the plugin has read. They become lines when they are asked for: thousands may come in a second. */
 export class Requests {
-    #lines: LogLine[] = [];
-    /** The number of the first line that is kept. */
+    #records: AccessRecord[] = [];
+    /** The number of the first record that is kept. */
     #first = 0;
 
     /** Keeps a request, and forgets the oldest. */
-    add(record: AccessRecord, part: AddressPart): void {
-        this.#lines.push(requestLine(record, part));
-        if (this.#lines.length >= 2 * mostRequests) {
-            this.#first += this.#lines.length - mostRequests;
-            this.#lines = this.#lines.slice(-mostRequests);
+    add(record: AccessRecord): void {
+        this.#records.push(record);
+        if (this.#records.length >= 2 * mostRequests) {
+            this.#first += this.#records.length - mostRequests;
+            this.#records = this.#records.slice(-mostRequests);
         }
     }
 
     /** One page, the newest line first. @param cursor - of the page before */
-    find(query: LogQuery, { limit, cursor }: { limit: number; cursor: string | undefined }): LogPage {
-        const end = this.#first + this.#lines.length;
+    find(
+        query: LogQuery,
+        part: AddressPart,
+        { limit, cursor }: { readonly limit: number; readonly cursor: string | undefined }
+    ): LogPage {
+        const end = this.#first + this.#records.length;
         const oldest = Math.max(this.#first, end - mostRequests);
         const lines: LogLine[] = [];
         let number = Math.min(end, /^\d{1,15}$/.test(cursor ?? '') ? Number(cursor) : end);
         while (number > oldest && lines.length < limit) {
             number -= 1;
-            const line = this.#lines[number - this.#first];
-            if (line !== undefined && isWanted(line, query)) {
+            const line = requestLine(this.#records[number - this.#first] as AccessRecord, part);
+            if (isWanted(line, query)) {
                 lines.push(line);
             }
         }

@@ -149,7 +149,7 @@ function registerLines(ctx: Ctx, { machine, requests }: Services): void {
             }
             const { lines, next } =
                 kind === 'access'
-                    ? requests.find(wanted, page)
+                    ? requests.find(wanted, ctx.settings.trafficAddresses, page)
                     : kind === 'file'
                       ? await readLogFile(ctx, name, wanted, page)
                       : await readJournal(ctx, name, wanted, page);

@@ -102,7 +102,7 @@ export class Traffic {
         const from = this.#readUntil === null ? null : new Date(this.#readUntil);
         const readBefore = this.#readUntil ?? Number.NEGATIVE_INFINITY;
         for await (const record of this.#ctx.accessLog({ from, signal })) {
-            this.#requests.add(record, this.#ctx.settings.trafficAddresses);
+            this.#requests.add(record);
             const time = record.at.getTime();
             if (this.#ctx.settings.trafficDays === 0 || time <= readBefore) {
                 continue;
