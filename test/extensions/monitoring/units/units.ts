@@ -6,6 +6,7 @@ import * as Lab from '@hapi/lab';
 
 import { noSystemd, SystemdMachine } from '../../../support/machine/systemd.ts';
 import { itUnless } from '../../../support/skip.ts';
+import { until } from '../../../support/until.ts';
 import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 
 export const lab = Lab.script();
@@ -68,7 +69,8 @@ describe('/api/plugins/monitoring/units', { timeout: 60_000 }, () => {
 
     itWithSystemd('says why an action failed, and finds the unit that failed', async () => {
         await finish('bad.service', 'start');
-        expect(await stateOf('bad.service')).to.equal('failed');
+        // For systemd it has started once its process exists: that the process failed comes a moment later.
+        await until(async () => (await stateOf('bad.service')) === 'failed');
         const { findings } = (await rig.get('/unhealthy')).data;
         const found = findings.find(({ kind }: { kind: string }) => kind === 'unit');
         expect(found).to.include({
