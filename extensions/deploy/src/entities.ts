@@ -240,5 +240,19 @@ export const migrations: readonly Migration[] = [
             "alter table deploy_previews add column ref text not null default ''",
             "update deploy_previews set ref = 'refs/pull/' || number || '/head'"
         ]
+    },
+    {
+        // The one before gave every preview the ref of GitHub and Gitea. Previews are GitLab's where the connection says so, else where the host's name does.
+        name: '0004-merge-request-refs',
+        up: [
+            `update deploy_previews set ref = 'refs/merge-requests/' || number || '/head'
+            where ref = 'refs/pull/' || number || '/head' and exists (
+                select 1 from deploy_projects project
+                left join deploy_connections connection on connection.id = json_extract(project.config, '$.source.connection')
+                where project.id = deploy_previews.project_id and case
+                    when json_extract(connection.config, '$.forge') is not null then json_extract(connection.config, '$.forge') = 'gitlab'
+                    else json_extract(project.config, '$.source.url') like '%://gitlab.%' or json_extract(project.config, '$.source.url') like '%@gitlab.%'
+                end)`
+        ]
     }
 ];
