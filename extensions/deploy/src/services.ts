@@ -70,7 +70,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const variables = new Variables(ctx);
     const connections = new Connections(ctx, folders);
     const git = new Git(ctx, folders);
-    const lfs = new Lfs(ctx, folders);
+    const lfs = new Lfs(ctx, folders, git);
     const sandboxes = new Sandboxes(ctx, folders);
     const hosts = new Hosts(ctx, folders);
     const stacks = new Stacks(ctx);

@@ -65,7 +65,7 @@ export function gitEnvironment(access: Access | null): Readonly<Record<string, s
             ])
         ),
         ...(access?.address.scheme === 'ssh'
-            ? { GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: sshCommand(access) }
+            ? { GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: ['ssh', ...sshOptions(access)].join(' ') }
             : {})
     };
 }
@@ -90,8 +90,11 @@ function settingsOf({ address, addresses, credentials }: Access): readonly (read
     ];
 }
 
-/** git gives this to a shell. Each word of it is fixed, a number, or was checked to be an address, a name of a host or a path of the plugin's own. */
-function sshCommand({ address, addresses, credentials }: Access): string {
+/**
+ * Options of ssh for one host, at the address that was checked. git gives them to a shell: each word is fixed, a number, or was checked to be an
+ * address, a name of a host or a path of the plugin's own.
+ */
+export function sshOptions({ address, addresses, credentials }: Access): readonly string[] {
     const [first = ''] = addresses;
     if (isIP(first) === 0 || !/^[a-z0-9.:-]+$/.test(address.host)) {
         throw new TypeError('The address of the host was not checked');
@@ -115,9 +118,8 @@ function sshCommand({ address, addresses, credentials }: Access): string {
         IdentityFile: credentials?.kind === 'key' ? keyFile : '/dev/null'
     };
     return [
-        'ssh',
         '-F',
         '/dev/null',
         ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`])
-    ].join(' ');
+    ];
 }

@@ -9,7 +9,7 @@ import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
 import { type Address, submoduleAddress } from './address.ts';
 import { askRef } from './ask-ref.ts';
-import { type Access, type Credentials, gitEnvironment, keyFile } from './credentials.ts';
+import { type Access, type Credentials, gitEnvironment, keyFile, sshOptions } from './credentials.ts';
 import { commitForm } from './refs.ts';
 
 /** What a commit says of itself. */
@@ -25,8 +25,13 @@ export interface Remote {
     readonly credentials: Credentials | null;
 }
 
-/** How git runs beside its arguments. */
+/** Programs that reach repositories, with the command that brings each. */
+const programs = { git: 'apt-get install git', ssh: 'apt-get install openssh-client' } as const;
+
+/** How git, or ssh alone, runs beside its arguments. */
 interface GitOptions {
+    /** Default: git. */
+    readonly file?: keyof typeof programs;
     readonly access?: Access;
     readonly env?: Readonly<Record<string, string>>;
     readonly signal: AbortSignal;
@@ -208,6 +213,18 @@ export class Git {
         }
     }
 
+    /** What a command prints that the server of a repository runs over ssh. @param command - a line that the server's shell reads @throws DeploymentFailed FETCH_FAILED */
+    async runOnServer(remote: Remote, command: string, signal: AbortSignal): Promise<string> {
+        const access = await this.open(remote);
+        const { url, host, port } = access.address;
+        const [, user = ''] = /^(?:ssh:\/\/)?([^@/]+@)/.exec(url) ?? [];
+        const { stdout } = await this.#ask(
+            [...sshOptions(access), '-p', String(port), '--', user + host, command],
+            { file: 'ssh', access, signal, timeoutSeconds: 60, maxOutputBytes: 65_536 }
+        );
+        return stdout;
+    }
+
     async #links(
         here: string,
         commit: string,
@@ -250,7 +267,7 @@ export class Git {
         return code === 0;
     }
 
-    /** Runs git, and fails with what it says when it fails. */
+    /** Runs a program, and fails with what it says when it fails. */
     async #ask(args: readonly string[], options: GitOptions): Promise<ExecResult> {
         const result = await this.#run(args, options);
         if (result.code !== 0) {
@@ -264,17 +281,22 @@ export class Git {
                 .slice(0, 800);
             throw new DeploymentFailed(
                 'FETCH_FAILED',
-                result.timedOut ? 'git took too long' : `git: ${said}`
+                result.timedOut
+                    ? `${options.file ?? 'git'} took too long`
+                    : `${options.file ?? 'git'}: ${said}`
             );
         }
         return result;
     }
 
-    async #run(args: readonly string[], { access, env, ...options }: GitOptions): Promise<ExecResult> {
+    async #run(
+        args: readonly string[],
+        { file = 'git', access, env, ...options }: GitOptions
+    ): Promise<ExecResult> {
         const { name } = await this.#folders.account();
         const key = access?.credentials?.kind === 'key' ? access.credentials.privateKey : null;
         return this.#ctx
-            .exec('git', args, {
+            .exec(file, args, {
                 timeoutSeconds: 120,
                 ...options,
                 user: name,
@@ -284,8 +306,8 @@ export class Git {
             })
             .catch((error: unknown) => {
                 const { code, message } = error as { code?: unknown; message?: string };
-                throw code === 50302 && message?.startsWith('git ') === true
-                    ? errors.toolMissing('git', 'apt-get install git')
+                throw code === 50302 && message?.startsWith(`${file} `) === true
+                    ? errors.toolMissing(file, programs[file])
                     : error;
             });
     }

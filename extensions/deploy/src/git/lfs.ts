@@ -9,10 +9,9 @@ import { joi } from '@portico/sdk';
 import { DeploymentFailed } from '../errors.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
-import { type Address, hostOf } from './address.ts';
 import { readJson } from './answers.ts';
-import { authorizationOf } from './credentials.ts';
-import type { Remote } from './git.ts';
+import { type Endpoint, findEndpoint } from './endpoint.ts';
+import type { Git, Remote } from './git.ts';
 
 /** A file of a checkout that stands for another one. */
 interface Pointer {
@@ -76,10 +75,12 @@ const batchSchema = joi
 export class Lfs {
     readonly #ctx: Ctx;
     readonly #folders: Folders;
+    readonly #git: Git;
 
-    constructor(ctx: Ctx, folders: Folders) {
+    constructor(ctx: Ctx, folders: Folders, git: Git) {
         this.#ctx = ctx;
         this.#folders = folders;
+        this.#git = git;
     }
 
     /** Replaces the pointers of a checkout by what they stand for. Resolves with how many there were. @throws DeploymentFailed FETCH_FAILED, TOO_LARGE */
@@ -88,20 +89,16 @@ export class Lfs {
         if (pointers.length === 0) {
             return 0;
         }
-        if (remote.address.scheme === 'ssh') {
-            throw new DeploymentFailed(
-                'FETCH_FAILED',
-                'Files of Git LFS are fetched over https, with a token'
-            );
-        }
         if (pointers.reduce((sum, { size }) => sum + size, 0) > mostBytes) {
             throw new DeploymentFailed('TOO_LARGE', `The files of Git LFS have more than ${mostBytes} bytes`);
         }
         for (let at = 0; at < pointers.length; at += atOnce) {
             const part = pointers.slice(at, at + atOnce);
-            const found = await this.#ask(remote, part, signal);
+            // Anew for each part: what a server lets in over ssh is good for minutes.
+            const endpoint = await findEndpoint(this.#git, remote, signal);
+            const found = await this.#ask(endpoint, part, signal);
             for (const pointer of part) {
-                await this.#download(checkout, remote, pointer, found.get(pointer.oid), signal);
+                await this.#download(checkout, endpoint, pointer, found.get(pointer.oid), signal);
             }
         }
         return pointers.length;
@@ -136,15 +133,14 @@ export class Lfs {
 
     /** Asks where objects are. */
     async #ask(
-        remote: Remote,
+        { url, headers }: Endpoint,
         pointers: readonly Pointer[],
         signal: AbortSignal
     ): Promise<ReadonlyMap<string, Found>> {
-        const url = `${remote.address.url.replace(/(?:\.git)?\/*$/, '')}.git/info/lfs/objects/batch`;
-        const answer = await this.#fetch(url, {
+        const answer = await this.#fetch(`${url}/objects/batch`, {
             method: 'POST',
             redirect: 'error',
-            headers: { accept: mediaType, 'content-type': mediaType, ...authorizationOf(remote.credentials) },
+            headers: { ...headers, accept: mediaType, 'content-type': mediaType },
             body: JSON.stringify({
                 ...{ operation: 'download', transfers: ['basic'], hash_algo: 'sha256' },
                 objects: pointers.map(({ oid, size }) => ({ oid, size }))
@@ -167,7 +163,7 @@ export class Lfs {
     /** Writes an object over its pointer, and checks that it is what the pointer says. */
     async #download(
         checkout: string,
-        remote: Remote,
+        endpoint: Endpoint,
         { path, oid, size }: Pointer,
         found: Found | undefined,
         signal: AbortSignal
@@ -177,8 +173,8 @@ export class Lfs {
             const why = found?.error?.message ?? 'the server does not have it';
             throw new DeploymentFailed('FETCH_FAILED', `Git LFS: ${path}: ${why}`);
         }
-        const isOwn = found?.authenticated !== true && isOfHost(download.href, remote.address);
-        const headers = { ...(isOwn ? authorizationOf(remote.credentials) : {}), ...download.header };
+        const isOwn = found?.authenticated !== true && isOfServer(download.href, endpoint);
+        const headers = { ...(isOwn ? endpoint.headers : {}), ...download.header };
         const answer = await this.#fetch(download.href, { headers, signal });
         const hash = createHash('sha256');
         let bytes = 0;
@@ -210,8 +206,7 @@ export class Lfs {
     }
 }
 
-/** Whether an address is of the host that the credentials are for. */
-function isOfHost(href: string, address: Address): boolean {
-    const url = URL.canParse(href) ? new URL(href) : null;
-    return url !== null && url.protocol === `${address.scheme}:` && url.host === hostOf(address);
+/** Whether an address is of the server that the headers are for. */
+function isOfServer(href: string, { url }: Endpoint): boolean {
+    return URL.canParse(href) && new URL(href).origin === new URL(url).origin;
 }

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { openSshd } from '../../../support/servers/sshd.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { DeployRig, withoutSandbox } from '../rig.ts';
 
@@ -103,5 +106,49 @@ describe('Files of Git LFS', { timeout: limitMs }, () => {
         const gone = await rig.deploy(id);
         expect(await rig.log(gone.id)).to.contain('Object does not exist');
         expect((await rig.page('large.test', '/media/big.txt')).text).to.equal(big);
+    });
+
+    real('are fetched over ssh with what the git server lets in for them', async () => {
+        const folder = join(rig.top, 'ssh');
+        mkdirSync(folder);
+        const sshd = await openSshd(folder);
+        try {
+            const basic = Buffer.from(`ada:${token}`).toString('base64');
+            const href = `http://127.0.0.1:${rig.git.port}/keyed.git/info/lfs`;
+            const says = (text: string): void => writeFileSync(join(folder, 'says'), text);
+            const program = join(folder, 'git-lfs-authenticate');
+            // The command of a forge: it answers for the repository and the operation that it was asked for.
+            writeFileSync(program, `#!/bin/sh\necho "$@" >>${folder}/asked\ncat ${folder}/says\n`, {
+                mode: 0o755
+            });
+            const key = (made: string): string =>
+                `command="PATH=${folder}:$PATH; eval $SSH_ORIGINAL_COMMAND" ${made}\n`;
+            rig.git.create('keyed', { 'index.html': 'x', 'big.txt': pointerOf(`${big}over ssh`) });
+            const host = `127.0.0.1:${sshd.port}`;
+            const connection = await rig.post('/connections', { name: 'ssh', kind: 'key', host });
+            appendFileSync(join(folder, 'authorized'), key(connection.data.publicKey as string));
+            const path = `${rig.git.top}/keyed.git`;
+            const url = `ssh://root@${host}${path}`;
+            const source = { url, connection: connection.data.id, lfs: true };
+            const id = await rig.project({ name: 'keyed', source, host: { domain: 'keyed.test' } });
+
+            says(JSON.stringify({ href, header: { Authorization: `Basic ${basic}` }, expires_in: 600 }));
+            const deployment = await rig.serve(id);
+            expect((await rig.page('keyed.test', '/big.txt')).text).to.equal(`${big}over ssh`);
+            expect(readFileSync(join(folder, 'asked'), 'utf8')).to.equal(`${path} download\n`);
+            expect(await rig.log(deployment.id)).to.not.contain(basic);
+
+            says('no server of Git LFS here');
+            const unread = await rig.deploy(id);
+            expect(unread.reason).to.equal('FETCH_FAILED');
+            expect(await rig.log(unread.id)).to.contain('git-lfs-authenticate cannot be read');
+            says(JSON.stringify({ href: 'http://1.1.1.1/keyed.git/info/lfs', header: {} }));
+            const plain = await rig.deploy(id);
+            expect(plain.reason).to.equal('FETCH_FAILED');
+            expect(await rig.log(plain.id)).to.contain('Without TLS');
+            expect((await rig.page('keyed.test', '/big.txt')).text).to.equal(`${big}over ssh`);
+        } finally {
+            await sshd.close();
+        }
     });
 });
