@@ -316,7 +316,7 @@ function failed(record: TapRecord, error: unknown): Outcome<unknown> {
 const hearing: Judge = (_record, payload) => payload;
 
 const passing: Judge = (_record, payload, isGood, value) =>
-    isGood && value !== undefined && value !== null ? deepFreeze(value) : payload; // the copy is the run's own
+    isGood && value !== undefined && value !== null && value !== payload ? deepFreeze(value) : payload; // the copy is the run's own
 
 function collecting(outcomes: Outcome<unknown>[]): Judge {
     return (record, payload, isGood, value) => {

@@ -70,7 +70,7 @@ async function walk(run: QuickRun): Promise<void> {
             if (run.isOver) {
                 return;
             }
-            const answer = await given;
+            const answer = given === undefined ? undefined : await given;
             if (answer !== undefined) {
                 stop(run, { isGood: true, value: answer, milliseconds: 0 });
                 return;
