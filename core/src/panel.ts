@@ -6,7 +6,7 @@ import { type AccountServices, createAccountServices } from './composition/accou
 import { answerBackups } from './composition/backup.ts';
 import { type Foundation, openFoundation } from './composition/foundation.ts';
 import { createImportExport, createPluginCatalogue, pluginHooks } from './composition/import-export.ts';
-import { createPluginManager } from './composition/plugins.ts';
+import { createPluginManager } from './composition/plugins/plugins.ts';
 import { createProxyServices, type ProxyServices } from './composition/proxy.ts';
 import { AbsentEngine } from './engine/absent.ts';
 import { type EngineDriver, EngineUnavailable } from './engine/port.ts';
@@ -22,7 +22,7 @@ import type { PluginCatalogue } from './features/import-export/ports.ts';
 import { importExportRoutes } from './features/import-export/routes.ts';
 import type { ImportExport } from './features/import-export/service.ts';
 import { notificationRoutes } from './features/notifications/routes.ts';
-import { panelOrigin } from './features/settings/panel-origin.ts';
+import { panelOrigin } from './features/settings/addresses/panel-origin.ts';
 import { settingsRoutes } from './features/settings/routes.ts';
 import { taskRoutes } from './features/tasks/routes.ts';
 import { userRoutes } from './features/users/routes.ts';

@@ -2,8 +2,8 @@
  * Internal, for `@portico/testing` alone, and without a promise of compatibility: the parts of the panel that a plugin runs in. The test kit
  * builds a panel of them with doubles at the outer ports, so that a test runs the code that the panel runs. Nothing is defined here.
  */
-export { networkPort } from './composition/plugin-ports.ts';
-export { reservedNames } from './composition/reserved-names.ts';
+export { networkPort } from './composition/plugins/plugin-ports.ts';
+export { reservedNames } from './composition/plugins/reserved-names.ts';
 export { build } from './features/hosts/input/build.ts';
 export { Faults } from './features/hosts/input/normalise.ts';
 export { checkedBody } from './features/hosts/input/unchecked.ts';

@@ -33,7 +33,7 @@ export type {
 } from './boundary/protocol.ts';
 export { partnerProxy } from './boundary/guest/partners.ts';
 export { isPure } from './boundary/schemas/purity.ts';
-export { checkedEvents } from './boundary/guest/serialise.ts';
+export { checkedEvents } from './boundary/guest/requests/serialise.ts';
 export { Scope, within, type Owned } from './boundary/scope.ts';
 export { mapSecrets, secretPaths } from './boundary/schemas/secrets.ts';
 export {

@@ -79,13 +79,13 @@ export type {
     ServiceOptions,
     ServicesService
 } from './context/services.ts';
-export { canonicalize, hashOf } from './canonical-json.ts';
-export { type BufferedEvent, EventBuffer } from './event-buffer.ts';
-export { KeyedMutex, Mutex } from './mutex.ts';
-export { isWebhookProven, newWebhookSecret } from './webhook.ts';
-export type { WebhookHeaders, WebhookOptions } from './webhook.ts';
+export { canonicalize, hashOf } from './helpers/canonical-json.ts';
+export { type BufferedEvent, EventBuffer } from './helpers/event-buffer.ts';
+export { KeyedMutex, Mutex } from './helpers/mutex.ts';
+export { isWebhookProven, newWebhookSecret } from './helpers/webhook.ts';
+export type { WebhookHeaders, WebhookOptions } from './helpers/webhook.ts';
 export { errors } from './plugin-errors.ts';
-export { requireVersion } from './version.ts';
+export { requireVersion } from './helpers/version.ts';
 export { createHookHost } from './boundary/hooks/hook-host.ts';
 export type {
     HookHost,

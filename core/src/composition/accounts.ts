@@ -1,6 +1,6 @@
 /** Accounts, their roles, and how they log in. */
 import { Auth } from '../features/auth/auth.ts';
-import { panelOrigin } from '../features/settings/panel-origin.ts';
+import { panelOrigin } from '../features/settings/addresses/panel-origin.ts';
 import { Accounts } from '../features/users/accounts/accounts.ts';
 import { Console } from '../features/users/console.ts';
 import { Passwords } from '../features/users/passwords/passwords.ts';

@@ -1,9 +1,9 @@
 /** The proxy: the engine, the hosts and certificates that it serves, and the hooks around their changes. */
 import { AccessLog } from '../engine/access-log/access-log.ts';
 import type { LogPlace } from '../engine/access-log/log-folder.ts';
-import { adaptCaddyfile } from '../engine/caddy/adapt.ts';
-import { findBinary } from '../engine/caddy/binary.ts';
 import { CaddyDriver } from '../engine/caddy/caddy.ts';
+import { adaptCaddyfile } from '../engine/caddy/config/adapt.ts';
+import { findBinary } from '../engine/caddy/process/binary.ts';
 import { ProxyEngine } from '../engine/engine.ts';
 import { translateErrors } from '../engine/errors.ts';
 import { type EngineFolders, engineHome } from '../engine/files/home.ts';

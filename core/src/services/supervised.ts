@@ -14,9 +14,9 @@ import {
     ServicesUnavailable,
     ServiceUnknown
 } from './port.ts';
-import { Connection } from './supervisor/connection.ts';
-import { type Calls, ownerMark, protocolVersion, servicesFolder } from './supervisor/protocol.ts';
-import { startSupervisor } from './supervisor/watchdog.ts';
+import { startSupervisor } from './supervisor/service/watchdog.ts';
+import { Connection } from './supervisor/socket/connection.ts';
+import { type Calls, ownerMark, protocolVersion, servicesFolder } from './supervisor/socket/protocol.ts';
 
 /** What supervised services work with. */
 export interface SupervisedOptions {

@@ -6,10 +6,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import { ServicesUnavailable } from './port.ts';
-import { Connection } from './supervisor/connection.ts';
-import { OutputLog } from './supervisor/output-log.ts';
-import { servicesFolder } from './supervisor/protocol.ts';
-import { bootId, killLeftBehind, Run } from './supervisor/run.ts';
+import { OutputLog } from './supervisor/service/output-log.ts';
+import { bootId, killLeftBehind, Run } from './supervisor/service/run.ts';
+import { Connection } from './supervisor/socket/connection.ts';
+import { servicesFolder } from './supervisor/socket/protocol.ts';
 import { isLeftover, Store } from './supervisor/store.ts';
 import { noRuns, readRuns, writeAsked, writeRuns } from './systemd/runs.ts';
 import { Systemctl } from './systemd/systemctl.ts';

@@ -14,7 +14,7 @@ export { createTestHost, type TestHost } from './panel/host.ts';
 export type { TestHosts } from './doubles/hosts.ts';
 export type { LogLine } from './log.ts';
 export type { GivenMandate, TestMandates } from './doubles/mandates.ts';
-export type { NetworkAnswer, NetworkTarget, TestNetwork } from './doubles/network.ts';
+export type { NetworkAnswer, NetworkTarget, TestNetwork } from './doubles/machine/network.ts';
 export {
     type Boundary,
     type BoundaryPlugin,
@@ -29,8 +29,8 @@ export type { TestPanelService } from './doubles/panel-service.ts';
 export type { FakeContract, TestPartners } from './doubles/partners.ts';
 export { openTestPage, type TestPage, type TestPageOptions } from './page/page.ts';
 export type { Who } from './doubles/people.ts';
-export type { ProgramAnswer, ProgramCall, TestPrograms } from './doubles/programs.ts';
+export type { ProgramAnswer, ProgramCall, TestPrograms } from './doubles/machine/programs.ts';
 export type { TestRuntime } from './panel/runtime.ts';
-export type { TestServices } from './doubles/services.ts';
+export type { TestServices } from './doubles/machine/services.ts';
 export type { TestSocket } from './client/socket.ts';
 export type { TestTask, TestTasks } from './tasks.ts';

@@ -17,7 +17,7 @@ import type { BackupEntry, BackupItem, Outcome } from '@portico/sdk';
 import Sqlite from 'better-sqlite3';
 
 import { checkDataFolder } from '../../../core/src/cli/data/check-folder.ts';
-import { Rehearsals } from '../../../core/src/composition/rehearsals.ts';
+import { Rehearsals } from '../../../core/src/composition/rehearsals/rehearsals.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { hashesOf } from '../../support/plugins/panel.ts';
 import { until } from '../../support/until.ts';

@@ -24,8 +24,8 @@ import {
 } from '../../../core/src/platform/process/process-identity.ts';
 import { ServiceNotReloadable, ServiceUnknown, StorageFull } from '../../../core/src/services/port.ts';
 import type { SupervisedServices } from '../../../core/src/services/supervised.ts';
-import { OutputLog } from '../../../core/src/services/supervisor/output-log.ts';
-import { Run } from '../../../core/src/services/supervisor/run.ts';
+import { OutputLog } from '../../../core/src/services/supervisor/service/output-log.ts';
+import { Run } from '../../../core/src/services/supervisor/service/run.ts';
 import { Store } from '../../../core/src/services/supervisor/store.ts';
 import { groupsMissing } from '../../support/machine/control-groups.ts';
 import { outputOf, ServicesRig, shell, statusOf } from '../../support/machine/services.ts';

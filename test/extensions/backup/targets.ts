@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type RcloneServer, serveFolder } from '../../support/servers/rclone.ts';
-import { openS3, type S3Server } from '../../support/servers/s3.ts';
-import { openSshd, type SshServer } from '../../support/servers/sshd.ts';
+import { type RcloneServer, serveFolder } from '../../support/servers/storage/rclone.ts';
+import { openS3, type S3Server } from '../../support/servers/storage/s3.ts';
+import { openSshd, type SshServer } from '../../support/servers/storage/sshd.ts';
 import { type BackupRig, createBackupRig } from './rig.ts';
 
 export const lab = Lab.script();

@@ -6,7 +6,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { ended } from '../../support/plugins/panel.ts';
-import { openSshd } from '../../support/servers/sshd.ts';
+import { openSshd } from '../../support/servers/storage/sshd.ts';
 import { itUnless } from '../../support/skip.ts';
 import { pushOf, signed } from './deliveries.ts';
 import { base, type Deployment, DeployRig, server, withoutSandbox } from './rig.ts';

@@ -15,7 +15,7 @@ import type {
     ServiceStatus
 } from '../../../core/src/services/port.ts';
 import { SupervisedServices } from '../../../core/src/services/supervised.ts';
-import { Connection } from '../../../core/src/services/supervisor/connection.ts';
+import { Connection } from '../../../core/src/services/supervisor/socket/connection.ts';
 import { until } from '../until.ts';
 
 /** The supervised services, as a panel and the panels after it see them. */

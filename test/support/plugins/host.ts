@@ -7,7 +7,7 @@ import type { EntitySchema } from '@mikro-orm/core';
 import type { Manifest } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
-import { networkPort } from '../../../core/src/composition/plugin-ports.ts';
+import { networkPort } from '../../../core/src/composition/plugins/plugin-ports.ts';
 import { probeUpstream } from '../../../core/src/engine/probe.ts';
 import { taskEntities, taskMigrations } from '../../../core/src/features/tasks/entities.ts';
 import { Tasks } from '../../../core/src/features/tasks/tasks.ts';

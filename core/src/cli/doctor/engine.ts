@@ -4,9 +4,9 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 
 import { pingAdmin } from '../../engine/caddy/admin.ts';
-import { findBinary, runBinary } from '../../engine/caddy/binary.ts';
 import { probeListeners } from '../../engine/caddy/listeners.ts';
-import { findEngine, type FoundEngine } from '../../engine/caddy/process.ts';
+import { findBinary, runBinary } from '../../engine/caddy/process/binary.ts';
+import { findEngine, type FoundEngine } from '../../engine/caddy/process/process.ts';
 import { checkSocket, type EngineFolders, engineHome } from '../../engine/files/home.ts';
 import { type EngineFeatures, engineFeatures } from '../../engine/render/features.ts';
 import { parseEngineVersion } from '../../engine/render/version.ts';

@@ -6,7 +6,7 @@ import { FragmentStore } from '../../engine/fragments/store.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import { askedOf, beyond } from '../../plugins/manager/consent/capabilities.ts';
-import { CrashLoop } from '../../plugins/manager/reconciler/crash-loop.ts';
+import { CrashLoop } from '../../plugins/manager/reconciler/failures/crash-loop.ts';
 import { PluginBootEntity } from '../../plugins/manager/records/entities.ts';
 import type { PluginRecord } from '../../plugins/manager/records/plugin.ts';
 import type { PluginView } from '../../plugins/manager/routes/schema.ts';

@@ -1,7 +1,7 @@
 /** Plugins in the data folder of a panel that does not run: what the next start finds, and what it would do with it. No plugin code is imported. */
 import { createRegistry, type Registry } from '@portico/registry';
 
-import { reservedNames } from '../../composition/reserved-names.ts';
+import { reservedNames } from '../../composition/plugins/reserved-names.ts';
 import type { Audit } from '../../features/audit/audit.ts';
 import { KeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { Call } from '../../platform/call.ts';

@@ -17,13 +17,13 @@ import {
     type ProcessState
 } from '../port.ts';
 import { EngineStalled, parseUpstreams, pingAdmin, requestAdmin } from './admin.ts';
-import { EngineInstance } from './instance.ts';
-import { ConfigLoader } from './loader.ts';
+import { ConfigLoader } from './config/loader.ts';
+import { validateConfig } from './config/validation.ts';
 import { hideOrigins } from './origin.ts';
-import { capOutput } from './process.ts';
-import { Supervisor } from './supervisor.ts';
+import { EngineInstance } from './process/instance.ts';
+import { capOutput } from './process/process.ts';
+import { Supervisor } from './process/supervisor.ts';
 import { defaultTiming, type EngineTiming } from './timing.ts';
-import { validateConfig } from './validation.ts';
 
 /** What the driver works with. */
 export interface CaddyDriverOptions {

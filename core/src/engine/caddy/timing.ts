@@ -1,6 +1,6 @@
 import type { StallTiming } from './admin.ts';
-import type { InstanceTiming } from './instance.ts';
-import type { SupervisorTiming } from './supervisor.ts';
+import type { InstanceTiming } from './process/instance.ts';
+import type { SupervisorTiming } from './process/supervisor.ts';
 
 /** All time limits of the engine's driver, in milliseconds. */
 export interface EngineTiming extends SupervisorTiming, InstanceTiming, StallTiming {

@@ -1,6 +1,6 @@
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
-import { startConfig } from '../caddy/process.ts';
+import { startConfig } from '../caddy/process/process.ts';
 import type { CertificatePem, HostRow, HostState, WaitsForReload } from '../change.ts';
 import { type EngineFolders, prepareHome } from '../files/home.ts';
 import type { FragmentStore } from '../fragments/store.ts';

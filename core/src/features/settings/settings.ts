@@ -16,7 +16,8 @@ import { readRow } from '../../platform/database/rows.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keys/keyring.ts';
 import type { Logger } from '../../platform/log/log.ts';
-import { clientAddress } from './client-address.ts';
+import { clientAddress } from './addresses/client-address.ts';
+import { type AddressCandidate, addressCandidates } from './addresses/server-address.ts';
 import {
     definitionOf,
     type EngineKey,
@@ -28,7 +29,6 @@ import {
     type SettingValues
 } from './definitions.ts';
 import { SettingEntity } from './entities.ts';
-import { type AddressCandidate, addressCandidates } from './server-address.ts';
 import { fixedBy, SettingsState, type SettingView, type Stored } from './state.ts';
 import { textOf, valueOf } from './stored-value.ts';
 import { checkChanges, checkPorts } from './validation.ts';

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 
 import { closeInherited } from '../../platform/process/descriptors.ts';
-import { ControlServer } from './control.ts';
+import { ControlServer } from './socket/control.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** How often a supervisor without services looks whether it is still wanted. */

@@ -4,8 +4,15 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ServiceUnknown } from '../port.ts';
-import { type Calls, idOf, ownerMark, protocolVersion, servicesFolder, type Target } from './protocol.ts';
-import { Service, type ServiceTiming } from './service.ts';
+import { Service, type ServiceTiming } from './service/service.ts';
+import {
+    type Calls,
+    idOf,
+    ownerMark,
+    protocolVersion,
+    servicesFolder,
+    type Target
+} from './socket/protocol.ts';
 import { isLeftover, Store } from './store.ts';
 
 /** The calls that are about services. */

@@ -16,8 +16,8 @@ import {
     ServiceUnknown,
     StorageFull
 } from '../port.ts';
-import { idOf, ownerMark, servicesFolder, type Target } from '../supervisor/protocol.ts';
-import { commandHash } from '../supervisor/run.ts';
+import { commandHash } from '../supervisor/service/run.ts';
+import { idOf, ownerMark, servicesFolder, type Target } from '../supervisor/socket/protocol.ts';
 import { isLeftover, Store } from '../supervisor/store.ts';
 import { takeFromSupervisor } from '../takeover.ts';
 import { readJournal } from './journal.ts';

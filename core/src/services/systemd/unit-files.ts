@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 
 import { writeFilesTo } from '../supervisor/private-files.ts';
-import { commandHash } from '../supervisor/run.ts';
+import { commandHash } from '../supervisor/service/run.ts';
 import { after, before, scriptFiles } from './scripts.ts';
 import { folderOfUnit, renderEnvironment, renderUnit, unitName, type UnitParts, unitPrefix } from './unit.ts';
 

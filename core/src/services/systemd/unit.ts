@@ -1,8 +1,8 @@
 /** The unit of a service: how systemd is told to run it. Pure. */
 import { createHash } from 'node:crypto';
 
-import { marker } from '../supervisor/descendants.ts';
-import { commandHash } from '../supervisor/run.ts';
+import { marker } from '../supervisor/service/descendants.ts';
+import { commandHash } from '../supervisor/service/run.ts';
 import type { Spec } from '../supervisor/store.ts';
 import { condition, enter, launch, scriptFiles } from './scripts.ts';
 

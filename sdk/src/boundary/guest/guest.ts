@@ -16,10 +16,10 @@ import { bodyOptions, faultsOf, validate } from '../schemas/validation.ts';
 import { Scope } from '../scope.ts';
 import { GuestActors } from './actors.ts';
 import { createContext } from './context.ts';
-import { GuestQueries } from './queries.ts';
 import { describe, type GuestRoute, Registration } from './registration.ts';
-import { GuestRequest } from './request.ts';
-import { checkedEvents, serialise } from './serialise.ts';
+import { GuestQueries } from './requests/queries.ts';
+import { GuestRequest } from './requests/request.ts';
+import { checkedEvents, serialise } from './requests/serialise.ts';
 import { answerTap, lentFolder } from './taps.ts';
 import type { GuestState } from './work.ts';
 

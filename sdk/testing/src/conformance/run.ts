@@ -12,11 +12,11 @@ import { packageFolder, readTestPackage } from '../panel/package.ts';
 import { checkCycles } from './cycles.ts';
 import { checkEntities } from './database.ts';
 import { errorOf, type Finding, type Rule, warningOf } from './finding.ts';
-import { checkLabels } from './labels.ts';
 import { importPlugin, judgeManifest, readPackageJson } from './load.ts';
-import { checkPackage } from './package.ts';
-import { checkPlaces } from './places.ts';
-import { checkReadme } from './readme.ts';
+import { checkLabels } from './package/labels.ts';
+import { checkPackage } from './package/package.ts';
+import { checkPlaces } from './package/places.ts';
+import { checkReadme } from './package/readme.ts';
 import { checkRequests, type ConformanceRequest, requestsOf } from './requests.ts';
 import { checkThreads } from './threads.ts';
 

@@ -13,8 +13,8 @@ import { isDefinition } from '@portico/sdk';
 import { createGuest, Grants, type HostApi, Link, Scope } from '@portico/sdk/host';
 
 import { importPlugin } from '../conformance/load.ts';
-import { TestNetwork } from '../doubles/network.ts';
-import { TestPrograms } from '../doubles/programs.ts';
+import { TestNetwork } from '../doubles/machine/network.ts';
+import { TestPrograms } from '../doubles/machine/programs.ts';
 import { readTestPackage } from './package.ts';
 import { portOf, type WorkerPlugin } from './runtime.ts';
 

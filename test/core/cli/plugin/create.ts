@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { reservedNames } from '../../../../core/src/composition/reserved-names.ts';
+import { reservedNames } from '../../../../core/src/composition/plugins/reserved-names.ts';
 import { root as repository } from '../../../support/docs/markdown.ts';
 import { portico } from '../../../support/panel/console.ts';
 import { startPanel } from '../../../support/panel/panel.ts';

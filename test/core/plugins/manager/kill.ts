@@ -45,7 +45,7 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
             process.execPath,
             [
                 ...process.execArgv,
-                join(import.meta.dirname, '../../../support/plugins/swap-process.ts'),
+                join(import.meta.dirname, '../../../support/plugins/processes/swap-process.ts'),
                 phase
             ],
             { stdio: ['ignore', 'pipe', 'inherit'], env: environment }

@@ -93,7 +93,7 @@ describe('Link', () => {
         await threaded.run(math, { name: 'math' });
         const dataDir = join(threaded.root, 'thread');
         mkdirSync(dataDir);
-        worker = new Worker(new URL('../../../support/plugins/worker.ts', import.meta.url), {
+        worker = new Worker(new URL('../../../support/plugins/processes/worker.ts', import.meta.url), {
             workerData: { dataDir },
             execArgv: ['--conditions=portico-source']
         });

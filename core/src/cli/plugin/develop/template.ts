@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 import { readManifest } from '@portico/registry';
 
-import { reservedNames } from '../../../composition/reserved-names.ts';
+import { reservedNames } from '../../../composition/plugins/reserved-names.ts';
 import { CommandError, usageError } from '../../command/command-error.ts';
 import { hostSdk } from './host-sdk.ts';
 

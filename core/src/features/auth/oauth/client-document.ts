@@ -7,7 +7,7 @@ import { joi, type Value } from '@portico/sdk';
 import { invalid } from '../../../platform/errors.ts';
 import { type Outbound, OutboundFailure } from '../../../platform/outbound/client.ts';
 import { faultsOf } from '../../../platform/validation.ts';
-import { parseJson } from '../../../server/http/request/json.ts';
+import { parseJson } from '../../../server/http/request/input/json.ts';
 import { faultOfRedirect } from './redirect.ts';
 import { OAuthRefusal } from './refusal.ts';
 

@@ -2,7 +2,7 @@
 import { isFailure, joi } from '@portico/sdk';
 
 import { fail } from '../../../platform/errors.ts';
-import { parseJson } from '../../../server/http/request/json.ts';
+import { parseJson } from '../../../server/http/request/input/json.ts';
 import { http, json, type Route } from '../../../server/http/route.ts';
 import type { OAuth } from './oauth.ts';
 import { OAuthRefusal } from './refusal.ts';

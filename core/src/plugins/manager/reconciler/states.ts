@@ -3,7 +3,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/log/log.ts';
 import type { PluginFailure, PluginRecord, PluginState, Runtime } from '../records/plugin.ts';
 import type { Records } from '../records/records.ts';
-import { countFailure } from './quarantine.ts';
+import { countFailure } from './failures/quarantine.ts';
 
 /** What state changes need. */
 export interface StateOptions {

@@ -4,8 +4,8 @@ import { rmSync } from 'node:fs';
 import type { Notification } from '@portico/sdk';
 
 import type { Logger } from '../../../platform/log/log.ts';
+import { countFailure } from '../reconciler/failures/quarantine.ts';
 import type { Lifecycle } from '../reconciler/lifecycle.ts';
-import { countFailure } from '../reconciler/quarantine.ts';
 import { type KeptIncident, readIncidents } from './incident.ts';
 
 /** What counting needs. */

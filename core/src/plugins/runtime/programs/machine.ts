@@ -9,14 +9,14 @@ import { boundaryErrors } from '@portico/sdk/host';
 
 import type { ControlGroup } from '../../../platform/process/control-group/control-group.ts';
 import { ControlGroups } from '../../../platform/process/control-group/control-groups.ts';
-import { makeGroup, waiting, waitingOn } from './group.ts';
-import { isolated } from './isolation.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
 import { type Command, withAttributes } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
 import { PrivateFiles } from './private-files.ts';
-import { marker, ProcessGroup } from './process-group.ts';
-import { lookAtProcess } from './process-list.ts';
+import { makeGroup, waiting, waitingOn } from './processes/group.ts';
+import { isolated } from './processes/isolation.ts';
+import { marker, ProcessGroup } from './processes/process-group.ts';
+import { lookAtProcess } from './processes/process-list.ts';
 import { Terminal, type TerminalTools, terminalTools } from './terminal.ts';
 
 /** A program to start. The caller has checked the plugin's grants. */

@@ -17,10 +17,10 @@ import {
     StorageFull
 } from '../../../services/port.ts';
 import type { HealthReport } from '../generation/generation.ts';
-import { makeGroup } from './group.ts';
 import { accountOf } from './machine.ts';
 import { checkProgram, withAttributes } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
+import { makeGroup } from './processes/group.ts';
 
 /** What the services of one plugin need. */
 export interface PluginServicesOptions {

@@ -1,7 +1,7 @@
 /** What rides on a hapi request of ours. */
 import type { Caller } from '../../../platform/call.ts';
-import type { Excerpt } from './excerpt.ts';
 import type { HttpCall } from './http-call.ts';
+import type { Excerpt } from './input/excerpt.ts';
 import type { Rehearsal } from './rehearsal.ts';
 
 /** The fields of `request.app`. */

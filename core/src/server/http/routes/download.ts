@@ -5,7 +5,7 @@ import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
 import type { Download } from '@portico/sdk';
 
 import type { HttpCall } from '../request/http-call.ts';
-import { readAddress } from '../request/input.ts';
+import { readAddress } from '../request/input/input.ts';
 import type { Route } from '../route.ts';
 
 type DownloadRoute = Extract<Route, { kind: 'download' }>;

@@ -11,7 +11,7 @@ import { isPrepared, type PreparedList } from '../answer/prepared.ts';
 import { isSerialised } from '../answer/serialised.ts';
 import type { HttpPorts } from '../ports.ts';
 import type { HttpCall } from '../request/http-call.ts';
-import { readAddress, readBody } from '../request/input.ts';
+import { readAddress, readBody } from '../request/input/input.ts';
 import type { RequestState } from '../request/state.ts';
 import { effectOf, type Route } from '../route.ts';
 import { rehearse } from './rehearse.ts';

@@ -8,7 +8,7 @@ import type { Bytes } from '@portico/sdk';
 import { fail } from '../../../platform/errors.ts';
 import type { HttpPorts } from '../ports.ts';
 import type { HttpCall } from '../request/http-call.ts';
-import { readAddress } from '../request/input.ts';
+import { readAddress } from '../request/input/input.ts';
 import { effectOf, type Route } from '../route.ts';
 import { limited } from './upload.ts';
 

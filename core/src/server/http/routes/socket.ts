@@ -12,7 +12,7 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { fail } from '../../../platform/errors.ts';
 import type { HttpPorts } from '../ports.ts';
 import type { HttpCall } from '../request/http-call.ts';
-import { readAddress } from '../request/input.ts';
+import { readAddress } from '../request/input/input.ts';
 import type { RequestState } from '../request/state.ts';
 import { ticketOf } from '../request/ticket.ts';
 import type { Route } from '../route.ts';

@@ -7,7 +7,7 @@ import { checkedEvents } from '@portico/sdk/host';
 
 import type { HttpPorts } from '../ports.ts';
 import type { HttpCall } from '../request/http-call.ts';
-import { readAddress, readBody } from '../request/input.ts';
+import { readAddress, readBody } from '../request/input/input.ts';
 import type { Route } from '../route.ts';
 
 type StreamRoute = Extract<Route, { kind: 'stream' }>;

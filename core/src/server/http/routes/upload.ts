@@ -8,7 +8,7 @@ import { fail } from '../../../platform/errors.ts';
 import { jsonType, wireOf } from '../answer/envelope.ts';
 import type { HttpPorts } from '../ports.ts';
 import type { HttpCall } from '../request/http-call.ts';
-import { readAddress } from '../request/input.ts';
+import { readAddress } from '../request/input/input.ts';
 import type { Route } from '../route.ts';
 
 type UploadRoute = Extract<Route, { kind: 'upload' }>;

@@ -8,12 +8,14 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { type Incident, readIncidents } from '../../../../../core/src/plugins/manager/watchdog/incident.ts';
-import type { Options } from '../../../../support/plugins/watched-process.ts';
+import type { Options } from '../../../../support/plugins/processes/watched-process.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
-const entry = fileURLToPath(new URL('../../../../support/plugins/watched-process.ts', import.meta.url));
+const entry = fileURLToPath(
+    new URL('../../../../support/plugins/processes/watched-process.ts', import.meta.url)
+);
 
 interface Outcome {
     readonly code: number | null;

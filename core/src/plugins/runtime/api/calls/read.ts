@@ -2,7 +2,7 @@
 import type { ApiText, ReadLimits } from '@portico/sdk';
 
 import { invalid } from '../../../../platform/errors.ts';
-import { Excerpt } from '../../../../server/http/request/excerpt.ts';
+import { Excerpt } from '../../../../server/http/request/input/excerpt.ts';
 import { admitCall, type Calling, isAnswer, type PlainCall, refusal, send } from './request.ts';
 
 const mostBytes = 16 * 1024 * 1024;
