@@ -4,7 +4,7 @@
  */
 import { AsyncResource } from 'node:async_hooks';
 
-import { endCall, TapCall, type TapDeadline, type TapWaiter, waited } from './tap-call.ts';
+import { endCall, isThenable, TapCall, type TapDeadline, type TapWaiter, waited } from './tap-call.ts';
 import type { TapRecord, TapRun } from './tap-run.ts';
 
 /** What all runs over the same taps share. */
@@ -70,7 +70,7 @@ async function walk(run: QuickRun): Promise<void> {
             if (run.isOver) {
                 return;
             }
-            const answer = given === undefined ? undefined : await given;
+            const answer = isThenable(given) ? await given : given;
             if (answer !== undefined) {
                 stop(run, { isGood: true, value: answer, milliseconds: 0 });
                 return;
