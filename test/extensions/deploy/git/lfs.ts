@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { openSshd } from '../../../support/servers/sshd.ts';
+import { openSshd } from '../../../support/servers/storage/sshd.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { DeployRig, withoutSandbox } from '../rig.ts';
 
