@@ -2,10 +2,10 @@
 import { Catalogue } from './apps/catalogue.ts';
 import { Apps } from './install/apps.ts';
 import { Backups } from './install/backups.ts';
-import { Drafts } from './install/drafts.ts';
 import { AppHosts } from './install/hosts.ts';
 import { Operations } from './install/operations.ts';
-import { Planner } from './install/planner.ts';
+import { Drafts } from './install/planning/drafts.ts';
+import { Planner } from './install/planning/planner.ts';
 import { InstalledStore } from './install/store.ts';
 import { Trial } from './install/trial.ts';
 import type { Machine } from './machine.ts';

@@ -1,7 +1,7 @@
 /** The hooks of the core that the plugin taps. */
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
-import { exportedTasks } from './tasks/input.ts';
+import { exportedTasks } from './tasks/input/input.ts';
 
 const item = 'tasks';
 const leftOut = ['the history of runs and their output'];

@@ -14,7 +14,7 @@ import { registerStatisticsRoutes } from './routes/statistics.ts';
 import { registerTaskRoutes } from './routes/tasks.ts';
 import { registerTriggerRoutes } from './routes/triggers.ts';
 import { recoverRuns } from './runs/recovery.ts';
-import { removeExpiredRuns } from './runs/retention.ts';
+import { removeExpiredRuns } from './runs/results/retention.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 

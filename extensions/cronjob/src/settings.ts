@@ -2,7 +2,7 @@
 import { type Context, joi, type Value } from '@portico/sdk';
 
 import { isZone } from './schedule/schedule.ts';
-import { blackoutsField } from './tasks/times-input.ts';
+import { blackoutsField } from './tasks/input/times-input.ts';
 
 /** The settings; their descriptions are the documentation. */
 export const settings = joi.object({

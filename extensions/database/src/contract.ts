@@ -1,7 +1,7 @@
 /** What other plugins may ask of this one, by the permissions of the user they ask for. */
 import { type Call, errors } from '@portico/sdk';
 
-import type { Kind, Level } from './kind.ts';
+import type { Kind, Level } from './kinds/kind.ts';
 import { makePassword } from './passwords.ts';
 import type { Services } from './services.ts';
 

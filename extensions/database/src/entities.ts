@@ -2,7 +2,7 @@
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
-import type { Address, KindName, Level } from './kind.ts';
+import type { Address, KindName, Level } from './kinds/kind.ts';
 import type { OptionValue, Preset } from './managed/engine.ts';
 
 /** A row as it is read: an empty column is null, never undefined. */

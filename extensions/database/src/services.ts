@@ -8,23 +8,23 @@ import { DataFolder } from './dumps/folder.ts';
 import { Restores } from './dumps/restores.ts';
 import { DumpSchedules } from './dumps/schedules.ts';
 import { Unfinished } from './dumps/unfinished.ts';
-import type { KindName } from './kind.ts';
-import { kinds } from './kinds.ts';
-import { Configurations } from './managed/configurations.ts';
+import type { KindName } from './kinds/kind.ts';
+import { kinds } from './kinds/kinds.ts';
+import type { FindTarget, Target } from './kinds/target.ts';
 import type { Engine } from './managed/engine.ts';
 import { Folders } from './managed/folders.ts';
+import { Configurations } from './managed/kinds/configurations.ts';
+import { createMariadb } from './managed/kinds/mariadb.ts';
+import { postgres } from './managed/kinds/postgres.ts';
+import { Programs } from './managed/kinds/programs.ts';
 import { ManagedServers } from './managed/managed.ts';
-import { createMariadb } from './managed/mariadb.ts';
 import { Ports } from './managed/ports.ts';
-import { postgres } from './managed/postgres.ts';
-import { Programs } from './managed/programs.ts';
 import { ManagedRows } from './managed/rows.ts';
 import { Connections } from './servers/connections.ts';
 import { Metrics } from './servers/metrics.ts';
 import { Readers } from './servers/readers.ts';
 import { Servers } from './servers/servers.ts';
 import type { Ctx } from './settings.ts';
-import type { FindTarget, Target } from './target.ts';
 
 /** What the routes ask. */
 export interface Services {

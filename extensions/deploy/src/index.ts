@@ -1,28 +1,28 @@
 /** From a git repository to a release that serves. */
 import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
-import { registerBackupHooks } from './backups.ts';
 import type { DeployContract } from './contract.ts';
 import { recoverDeployments } from './deployments/recovery.ts';
 import { entities, migrations } from './entities.ts';
-import { registerExportHooks } from './export-section.ts';
 import { registerHealthChecks } from './health.ts';
 import { type Machine, realMachine } from './machine.ts';
 import { partners } from './partners.ts';
 import { createContract } from './projects/offered.ts';
 import { registerArtifactRoutes } from './routes/artifacts.ts';
 import { registerConnectionRoutes } from './routes/connections.ts';
-import { registerCronRoutes } from './routes/crons.ts';
 import { registerDeploymentRoutes } from './routes/deployments.ts';
 import { registerHookRoutes } from './routes/hooks.ts';
 import { registerLogRoutes } from './routes/logs.ts';
 import { registerPreviewRoutes } from './routes/previews.ts';
-import { registerProcessRoutes } from './routes/processes.ts';
-import { registerProjectRoutes } from './routes/projects.ts';
+import { registerCronRoutes } from './routes/projects/crons.ts';
+import { registerProcessRoutes } from './routes/projects/processes.ts';
+import { registerProjectRoutes } from './routes/projects/projects.ts';
+import { registerVariableRoutes } from './routes/projects/variables.ts';
 import { registerToolRoutes } from './routes/tools.ts';
-import { registerVariableRoutes } from './routes/variables.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
+import { registerBackupHooks } from './transfer/backups.ts';
+import { registerExportHooks } from './transfer/export-section.ts';
 
 /** Defines the plugin on a machine; tests give it another folder. */
 export function defineDeploy(machine: Machine): PluginDefinition<DeployContract> {

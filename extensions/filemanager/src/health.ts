@@ -5,7 +5,7 @@ import { type Converter, installCommand } from './archives/converter.ts';
 import type { Roots } from './roots/roots.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
-import type { Terminals } from './terminals.ts';
+import type { Terminals } from './terminals/terminals.ts';
 
 /** Registers the checks `roots`, `archives` and `terminal`. */
 export function registerHealthChecks(ctx: Ctx, { converter, roots, terminals }: Services): void {

@@ -1,31 +1,31 @@
 /** Files of the machine: browse, search, edit, upload, archive, trash and a terminal. */
 import { definePlugin } from '@portico/sdk';
 
-import { CleanUp } from './clean-up.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
-import { registerArchiveRoutes } from './routes/archives.ts';
-import { registerBatchRoutes } from './routes/batch.ts';
 import { registerBrowseRoutes } from './routes/browse.ts';
-import { registerChecksumRoutes } from './routes/checksums.ts';
-import { registerContentRoutes } from './routes/content.ts';
-import { registerContentSearchRoutes } from './routes/content-search.ts';
+import { registerBatchRoutes } from './routes/changes/batch.ts';
+import { registerFetchRoutes } from './routes/changes/fetching.ts';
+import { registerFolderRoutes } from './routes/changes/folders.ts';
+import { registerLinkRoutes } from './routes/changes/links.ts';
+import { registerMovingRoutes } from './routes/changes/moving.ts';
+import { registerPermissionRoutes } from './routes/changes/permissions.ts';
+import { registerRemovalRoutes } from './routes/changes/removal.ts';
+import { registerTrashRoutes } from './routes/changes/trash.ts';
+import { registerArchiveRoutes } from './routes/content/archives.ts';
+import { registerChecksumRoutes } from './routes/content/checksums.ts';
+import { registerContentRoutes } from './routes/content/content.ts';
+import { registerContentSearchRoutes } from './routes/content/content-search.ts';
+import { registerPreviewRoutes } from './routes/content/preview.ts';
+import { registerUploadRoutes } from './routes/content/uploads.ts';
+import { registerVersionRoutes } from './routes/content/versions.ts';
 import { registerFavouriteRoutes } from './routes/favourites.ts';
-import { registerFetchRoutes } from './routes/fetching.ts';
-import { registerFolderRoutes } from './routes/folders.ts';
-import { registerLinkRoutes } from './routes/links.ts';
-import { registerMovingRoutes } from './routes/moving.ts';
-import { registerPermissionRoutes } from './routes/permissions.ts';
-import { registerPreviewRoutes } from './routes/preview.ts';
 import { registerRecordingRoutes } from './routes/recordings.ts';
-import { registerRemovalRoutes } from './routes/removal.ts';
 import { registerShareRoutes } from './routes/shares.ts';
 import { registerTerminalRoutes } from './routes/terminals.ts';
-import { registerTrashRoutes } from './routes/trash.ts';
-import { registerUploadRoutes } from './routes/uploads.ts';
-import { registerVersionRoutes } from './routes/versions.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
+import { CleanUp } from './trash/clean-up.ts';
 
 /** The plugin. */
 export default definePlugin({

@@ -4,7 +4,7 @@ import { LoginWatch } from './bans/logins.ts';
 import { Documents } from './draft/documents.ts';
 import { Draft } from './draft/draft.ts';
 import type { Model } from './draft/model.ts';
-import { DraftObjects } from './draft/objects.ts';
+import { DraftObjects } from './draft/objects/objects.ts';
 import { Evaluator } from './evaluate/evaluator.ts';
 import { Foreign } from './foreign/foreign.ts';
 import { Intrusion } from './intrusion.ts';

@@ -1,8 +1,8 @@
 /** The hooks of the core that the plugin taps. */
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
-import { SiteBackups } from './sites/backups.ts';
-import { documentOf, readDocument, restoreSite, type SiteDocument } from './sites/document.ts';
+import { SiteBackups } from './sites/data/backups.ts';
+import { documentOf, readDocument, restoreSite, type SiteDocument } from './sites/data/document.ts';
 
 const item = 'sites';
 const leftOut = ['the files of sites', 'the databases of sites'];

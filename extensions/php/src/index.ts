@@ -17,7 +17,7 @@ import { registerToolRoutes } from './routes/tools.ts';
 import { registerVersionRoutes } from './routes/versions.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
-import type { DatabaseContract } from './sites/database-contract.ts';
+import type { DatabaseContract } from './sites/data/database-contract.ts';
 import { recoverSites } from './sites/recovery.ts';
 
 /** Defines the plugin on a machine; tests pass a double. */

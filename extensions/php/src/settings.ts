@@ -1,7 +1,7 @@
 /** What an admin sets. */
 import { type Context, joi, type Remote, type Value } from '@portico/sdk';
 
-import type { DatabaseContract } from './sites/database-contract.ts';
+import type { DatabaseContract } from './sites/data/database-contract.ts';
 
 const folder = (longest: number) =>
     joi

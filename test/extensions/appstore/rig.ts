@@ -7,7 +7,7 @@ import { createTestHost, type TestAnswer, type TestHost, type Who } from '@porti
 import { defineAppstore } from '../../../extensions/appstore/src/index.ts';
 import { type Machine, realMachine } from '../../../extensions/appstore/src/machine.ts';
 import type { ContainerContract } from '../../../extensions/container/src/contract.ts';
-import { ContainerRig } from '../container/rig.ts';
+import { ContainerRig } from '../container/support/rig.ts';
 import { Publisher } from './publisher.ts';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are looked into by the tests, field by field

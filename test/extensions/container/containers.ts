@@ -2,7 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { image } from './engines.ts';
-import { describeOnEngines } from './on-engines.ts';
+import { describeOnEngines } from './support/on-engines.ts';
 
 export const lab = Lab.script();
 

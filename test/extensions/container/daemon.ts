@@ -13,7 +13,7 @@ import { realMachine } from '../../../extensions/container/src/machine.ts';
 import { noSystemd, SystemdMachine } from '../../support/machine/systemd.ts';
 import { itUnless } from '../../support/skip.ts';
 import { noEngine } from './engines.ts';
-import type { EndedTask } from './rig.ts';
+import type { EndedTask } from './support/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

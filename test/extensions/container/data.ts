@@ -7,9 +7,9 @@ import * as Lab from '@hapi/lab';
 
 import { tarOf } from '../../../extensions/container/src/spec/tar.ts';
 import { image } from './engines.ts';
-import { describeOnEngines } from './on-engines.ts';
-import type { ContainerRig } from './rig.ts';
 import { archiveOf, fileIn } from './support.ts';
+import { describeOnEngines } from './support/on-engines.ts';
+import type { ContainerRig } from './support/rig.ts';
 
 export const lab = Lab.script();
 

@@ -2,8 +2,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { image, registryAddress } from './engines.ts';
-import { describeOnEngines } from './on-engines.ts';
-import type { ContainerRig } from './rig.ts';
+import { describeOnEngines } from './support/on-engines.ts';
+import type { ContainerRig } from './support/rig.ts';
 
 export const lab = Lab.script();
 

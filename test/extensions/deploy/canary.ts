@@ -5,7 +5,7 @@ import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
-import { DeployRig, server, withoutSandbox } from './rig.ts';
+import { DeployRig, server, withoutSandbox } from './support/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -8,8 +8,8 @@ import * as Lab from '@hapi/lab';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { type EngineKind, engineKinds, image, lackOf } from '../container/engines.ts';
-import { DeployProcessRig } from './process-rig.ts';
-import { withoutSandbox } from './rig.ts';
+import { DeployProcessRig } from './support/process-rig.ts';
+import { withoutSandbox } from './support/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

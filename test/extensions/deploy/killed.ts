@@ -8,8 +8,8 @@ import * as Lab from '@hapi/lab';
 import { commandOf } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
-import { DeployProcessRig } from './process-rig.ts';
-import { base, server, withoutSandbox } from './rig.ts';
+import { DeployProcessRig } from './support/process-rig.ts';
+import { base, server, withoutSandbox } from './support/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

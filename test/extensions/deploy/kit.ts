@@ -21,7 +21,7 @@ import * as Lab from '@hapi/lab';
 import { createTestHost, type TestHost } from '@portico/testing';
 
 import { defineDeploy } from '../../../extensions/deploy/src/index.ts';
-import { pullOf, signed } from './deliveries.ts';
+import { pullOf, signed } from './forges/deliveries.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -10,11 +10,11 @@ import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
-import { deliver, pullOf, pushOf, signed } from './deliveries.ts';
-import { git } from './git-server.ts';
-import { Load } from './load.ts';
-import { DeployProcessRig } from './process-rig.ts';
-import { server, withoutSandbox } from './rig.ts';
+import { deliver, pullOf, pushOf, signed } from './forges/deliveries.ts';
+import { git } from './support/git-server.ts';
+import { Load } from './support/load.ts';
+import { DeployProcessRig } from './support/process-rig.ts';
+import { server, withoutSandbox } from './support/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -8,8 +8,8 @@ import * as Lab from '@hapi/lab';
 
 import { freePort } from '../../support/ports.ts';
 import { itUnless } from '../../support/skip.ts';
-import { git } from './git-server.ts';
-import { DeployRig, server, withoutSandbox } from './rig.ts';
+import { git } from './support/git-server.ts';
+import { DeployRig, server, withoutSandbox } from './support/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { metrics } from '../../../extensions/monitoring/src/metrics.ts';
+import { metrics } from '../../../extensions/monitoring/src/sampling/metrics.ts';
 import { settings } from '../../../extensions/monitoring/src/settings.ts';
 import { createMonitoringRig, type MonitoringRig } from './rig.ts';
 

@@ -6,8 +6,8 @@ import { readPublicKey } from '../catalogue/minisign.ts';
 import { inLanguage } from '../catalogue/texts.ts';
 import { AppEntity, type AppRow, type SourceRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
-import type { AppAbout, Category } from '../sources/content.ts';
 import type { FileStore } from '../sources/files.ts';
+import type { AppAbout, Category } from '../sources/formats/content.ts';
 import type { Sources } from '../sources/sources.ts';
 
 /** An app with the source that offers it. */

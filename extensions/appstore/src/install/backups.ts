@@ -4,8 +4,8 @@ import { type Actor, errors, type TaskView } from '@portico/sdk';
 import type { BackupRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
-import { stackOf } from './layout.ts';
 import type { Change, Operations } from './operations.ts';
+import { stackOf } from './planning/layout.ts';
 import type { InstalledStore } from './store.ts';
 import { callOf } from './trial.ts';
 

@@ -6,9 +6,9 @@ import { checkAppDocument } from '../catalogue/app-document.ts';
 import type { Machine } from '../machine.ts';
 import { type FileStore, sha256Of } from '../sources/files.ts';
 import type { Sources } from '../sources/sources.ts';
-import { noExposure } from './exposure.ts';
 import type { AppHosts } from './hosts.ts';
-import type { Layout } from './layout.ts';
+import { noExposure } from './planning/exposure.ts';
+import type { Layout } from './planning/layout.ts';
 import { importedBecause, type InstalledStore } from './store.ts';
 
 const text = joi.string().max(2_000_000).required();

@@ -2,7 +2,7 @@
 import type { Actor } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
-import { addressOf, type Layout } from './layout.ts';
+import { addressOf, type Layout } from './planning/layout.ts';
 
 /** Keeps hosts of apps. */
 export class AppHosts {

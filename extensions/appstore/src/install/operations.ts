@@ -4,9 +4,9 @@ import { type Actor, errors, isFailure, type TaskView } from '@portico/sdk';
 import type { InstalledRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
-import type { Drafts } from './drafts.ts';
 import type { AppHosts } from './hosts.ts';
-import { stackOf } from './layout.ts';
+import type { Drafts } from './planning/drafts.ts';
+import { stackOf } from './planning/layout.ts';
 import type { InstalledStore, Operation } from './store.ts';
 import { callOf, type Run, type Trial } from './trial.ts';
 

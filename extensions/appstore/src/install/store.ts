@@ -15,8 +15,8 @@ import {
 } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import type { FileStore } from '../sources/files.ts';
-import type { Exposure } from './exposure.ts';
-import type { Layout } from './layout.ts';
+import type { Exposure } from './planning/exposure.ts';
+import type { Layout } from './planning/layout.ts';
 
 /** A revision as it is read: all that is needed to deploy it again. */
 export interface Revision {

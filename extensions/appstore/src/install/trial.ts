@@ -6,7 +6,7 @@ import type { AppDocument } from '../catalogue/app-document.ts';
 import { fail } from '../errors.ts';
 import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
-import { addressOf, type Layout, stackOf } from './layout.ts';
+import { addressOf, type Layout, stackOf } from './planning/layout.ts';
 
 /** What is deployed. */
 export interface Target {

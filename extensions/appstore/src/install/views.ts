@@ -2,8 +2,8 @@
 import { secretNames } from '../catalogue/form.ts';
 import type { InstalledRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
-import { addressOf, stackOf, urlOf } from './layout.ts';
-import type { AppPlan } from './planner.ts';
+import { addressOf, stackOf, urlOf } from './planning/layout.ts';
+import type { AppPlan } from './planning/planner.ts';
 import { importedBecause, type InstalledStore, type Revision } from './store.ts';
 
 /** A plan as answers show it. */

@@ -2,7 +2,7 @@
 import { joi, pages, reply, taskSchema } from '@portico/sdk';
 
 import { secretNames } from '../catalogue/form.ts';
-import type { InstallInput } from '../install/drafts.ts';
+import type { InstallInput } from '../install/planning/drafts.ts';
 import { installedView, planView } from '../install/views.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';

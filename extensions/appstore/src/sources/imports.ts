@@ -1,11 +1,11 @@
 /** Takes single apps over by hand, into the source `local`. */
 import { checkAppDocument } from '../catalogue/app-document.ts';
 import { fail } from '../errors.ts';
-import { convertCasaos } from './casaos.ts';
-import { idOf } from './convert.ts';
 import type { FileStore } from './files.ts';
+import { convertCasaos } from './formats/casaos.ts';
+import { idOf } from './formats/convert.ts';
+import { type Converted, convertRuntipi } from './formats/runtipi.ts';
 import { appOf } from './repository.ts';
-import { type Converted, convertRuntipi } from './runtipi.ts';
 import type { Sources } from './sources.ts';
 
 /** What is imported. */

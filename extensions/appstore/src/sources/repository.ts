@@ -4,13 +4,13 @@ import { isFailure } from '@portico/sdk';
 import { mostIconBytes, sniffIcon } from '../catalogue/icons.ts';
 import type { FileRow, SourceRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
-import { convertCasaos } from './casaos.ts';
-import { aboutOf, type Category, type ReadApp, type SourceContent } from './content.ts';
-import { idOf } from './convert.ts';
 import { sha256Of } from './files.ts';
+import { convertCasaos } from './formats/casaos.ts';
+import { aboutOf, type Category, type ReadApp, type SourceContent } from './formats/content.ts';
+import { idOf } from './formats/convert.ts';
+import type { Reading } from './formats/portico.ts';
+import { type AppFiles, type Converted, convertRuntipi } from './formats/runtipi.ts';
 import { openRepository, type Repository } from './git.ts';
-import type { Reading } from './portico.ts';
-import { type AppFiles, type Converted, convertRuntipi } from './runtipi.ts';
 
 const mostApps = 5_000;
 const wantedFiles = {

@@ -6,8 +6,8 @@ import { readPublicKey } from '../catalogue/minisign.ts';
 import { AppEntity, InstalledEntity, SourceEntity, type SourceRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
-import type { ReadApp, SourceContent } from './content.ts';
 import type { FileStore } from './files.ts';
+import type { ReadApp, SourceContent } from './formats/content.ts';
 
 /** What a source is made of. */
 export interface NewSource {

@@ -5,7 +5,7 @@ import type { SourceRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 import type { FileStore } from './files.ts';
-import { readPortico, type Report } from './portico.ts';
+import { readPortico, type Report } from './formats/portico.ts';
 import { readRepository } from './repository.ts';
 import { localSource, type Sources, type SyncResult } from './sources.ts';
 

@@ -4,16 +4,16 @@ import { posix } from 'node:path';
 import { labelOf, type Spec } from '../spec/spec.ts';
 import { readDocument, type Tree } from './document.ts';
 import { type Environment, interpolate, readEnvironment } from './interpolate.ts';
-import type { DeclaredVolume } from './mounts.ts';
-import { type ComposeError, Problems } from './problems.ts';
-import { Fields, isTree } from './reader.ts';
+import type { DeclaredVolume } from './parts/mounts.ts';
 import {
     type DeclaredNetwork,
     type Dependency,
     readLabels,
     readService,
     type ServiceModel
-} from './service.ts';
+} from './parts/service.ts';
+import { type ComposeError, Problems } from './problems.ts';
+import { Fields, isTree } from './reader.ts';
 
 /** What is compiled. */
 export interface ComposeInput {

@@ -1,7 +1,7 @@
 /** What partners give: checked as what people give is. */
 import { type AnySchema, errors, joi, type Value } from '@portico/sdk';
 
-import { compose, env, stackName } from '../routes/compose.ts';
+import { compose, env, stackName } from '../routes/stacks/compose.ts';
 import { imageName } from '../spec/input.ts';
 import { stackActions } from '../stacks/changes.ts';
 

@@ -6,7 +6,7 @@ import type { Inventory } from '../engine/inventory.ts';
 import type { StackRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { StackControl } from './control.ts';
-import { type Deployer, imagesOf, type StackChange } from './deployer.ts';
+import { type Deployer, imagesOf, type StackChange } from './deploying/deployer.ts';
 import type { Planner } from './planner.ts';
 import { exposedBy, type StackStore } from './revisions.ts';
 import type { AutoUpdate, DeployInput, StackSource } from './source.ts';

@@ -8,7 +8,7 @@ import { compareExposure, consentFor, type Exposure, type Finding } from '../pol
 import type { Policy } from '../policy/policy.ts';
 import type { Ctx } from '../settings.ts';
 import { hashOf, labelOf } from '../spec/spec.ts';
-import { bindDigests } from './digests.ts';
+import { bindDigests } from './deploying/digests.ts';
 import type { Digests, ServiceImage, StackSource } from './source.ts';
 
 /** What happens to a service. */

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 
 import { joi } from '@portico/sdk';
 
-import type { Mask } from '../tasks/work-input.ts';
+import type { Mask } from '../tasks/input/work-input.ts';
 
 /** A value of a parameter. */
 export type ParameterValue = string | number | boolean;

@@ -2,7 +2,7 @@
 import { errors } from '@portico/sdk';
 
 import type { TaskRow } from '../entities.ts';
-import type { Mask } from '../tasks/work-input.ts';
+import type { Mask } from '../tasks/input/work-input.ts';
 import { fits, longestValue, type Parameter, type ParameterValue } from './schema.ts';
 
 /** Values by name. */

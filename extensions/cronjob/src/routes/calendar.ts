@@ -8,7 +8,7 @@ import type { Timetable } from '../schedule/timetable.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { conditionOf } from '../tasks/filter.ts';
-import { tag } from '../tasks/input.ts';
+import { tag } from '../tasks/input/input.ts';
 
 const dayMs = 86_400_000;
 const mostDays = 31;

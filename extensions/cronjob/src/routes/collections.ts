@@ -5,11 +5,11 @@ import { timetableOf } from '../schedule/timetable.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import type { Draft } from '../tasks/draft.ts';
-import { newTask, tag, type TaskInput, taskName } from '../tasks/input.ts';
-import { warningsOf } from '../tasks/warnings.ts';
+import { newTask, tag, type TaskInput, taskName } from '../tasks/input/input.ts';
+import { warningsOf } from '../tasks/input/warnings.ts';
 import { idParams } from './id-params.ts';
 import { auditRecord, viewOf } from './tasks.ts';
-import { taskSchema } from './views.ts';
+import { taskSchema } from './views/views.ts';
 
 const batch = joi.object({
     ids: joi

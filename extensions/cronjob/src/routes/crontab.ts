@@ -8,7 +8,7 @@ import { findSource, findSources } from '../sources/sources.ts';
 import { type CrontabLine, readCrontab, writeCrontab } from '../tasks/crontab.ts';
 import { draftOfRow } from '../tasks/draft.ts';
 import { conditionOf } from '../tasks/filter.ts';
-import { tag } from '../tasks/input.ts';
+import { tag } from '../tasks/input/input.ts';
 
 const lineSchema = joi.object({
     line: joi.number().integer().required().label('Line'),

@@ -12,7 +12,7 @@ import {
 
 import { OutputEntity, RunEntity, type RunRow } from '../entities.ts';
 import { findRuns } from '../queries.ts';
-import { type KeptOutput, type OutputPart, partAt, textOf } from '../runs/output.ts';
+import { type KeptOutput, type OutputPart, partAt, textOf } from '../runs/output/output.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -25,8 +25,8 @@ import {
     triggerWords,
     wholeRunSchema,
     type WholeRunView
-} from './run-views.ts';
-import { canSeeOutput } from './views.ts';
+} from './views/run-views.ts';
+import { canSeeOutput } from './views/views.ts';
 
 const filters = {
     ...pages.query(),

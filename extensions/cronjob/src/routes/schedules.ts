@@ -7,7 +7,7 @@ import { isZone, machineZone } from '../schedule/schedule.ts';
 import { type Timetable, timetableOf, type TimetableOptions } from '../schedule/timetable.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { blackoutsField } from '../tasks/times-input.ts';
+import { blackoutsField } from '../tasks/input/times-input.ts';
 import { idParams } from './id-params.ts';
 
 const countSchema = joi.number().integer().min(1).max(100).default(10).label('How many times');

@@ -1,12 +1,12 @@
 /** Routes that look at many runs: statistics, a search in output, and the removal of old runs. */
 import { joi, pages, reply } from '@portico/sdk';
 
-import { searchOutput } from '../runs/output-search.ts';
-import { removeRunsBefore } from '../runs/retention.ts';
-import { type Statistics, type StatisticsFilter, statisticsOf } from '../runs/statistics.ts';
+import { searchOutput } from '../runs/output/output-search.ts';
+import { removeRunsBefore } from '../runs/results/retention.ts';
+import { type Statistics, type StatisticsFilter, statisticsOf } from '../runs/results/statistics.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { tag } from '../tasks/input.ts';
+import { tag } from '../tasks/input/input.ts';
 import { idParams } from './id-params.ts';
 
 const dayMs = 86_400_000;

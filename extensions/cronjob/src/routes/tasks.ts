@@ -7,12 +7,12 @@ import type { Runs } from '../runs/runs.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { draftOfRow, kindOf } from '../tasks/draft.ts';
-import { changedTask, newTask, tag, type TaskInput } from '../tasks/input.ts';
+import { changedTask, newTask, tag, type TaskInput } from '../tasks/input/input.ts';
 import type { Tasks, TaskWithRun } from '../tasks/tasks.ts';
 import { idParams } from './id-params.ts';
-import { wholeRunSchema } from './run-views.ts';
 import { acceptedRun } from './runs.ts';
-import { canSeeOutput, kindWords, taskSchema, type TaskView, taskView } from './views.ts';
+import { wholeRunSchema } from './views/run-views.ts';
+import { canSeeOutput, kindWords, taskSchema, type TaskView, taskView } from './views/views.ts';
 
 /** Registers the routes below `/tasks`, except the runs of a task. */
 export function registerTaskRoutes(ctx: Ctx, { tasks, runs }: Services): void {

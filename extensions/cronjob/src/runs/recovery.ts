@@ -6,11 +6,11 @@ import { endProcessesWith } from '../machine.ts';
 import { findRuns, findRunsWithTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { markVariable } from './execution.ts';
-import { sendNotifications } from './notifications.ts';
-import { recordOutcome } from './outcome.ts';
-import { emptyResult, type RunResult } from './result.ts';
+import { sendNotifications } from './results/notifications.ts';
+import { recordOutcome } from './results/outcome.ts';
+import { emptyResult, type RunResult } from './results/result.ts';
 import type { Runs } from './runs.ts';
-import { removeScript } from './script.ts';
+import { removeScript } from './work/script.ts';
 
 const cutOff: RunResult = {
     ...emptyResult,

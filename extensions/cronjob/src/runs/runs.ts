@@ -8,17 +8,17 @@ import { findRuns, findRunsWithTasks, findTask, findTasks } from '../queries.ts'
 import type { Ctx } from '../settings.ts';
 import { draftOfRow } from '../tasks/draft.ts';
 import { deepest } from '../tasks/steps.ts';
-import type { Accounts } from './accounts.ts';
 import { decideAdmission, type Load, type RunRequest } from './admission.ts';
 import { type Asked, givenBy } from './asked.ts';
 import { Batched } from './batched.ts';
 import { execute } from './execution.ts';
-import { sendNotifications } from './notifications.ts';
-import { recordOutcome, stopReason } from './outcome.ts';
-import { Output } from './output.ts';
+import { Output } from './output/output.ts';
 import { recordRun } from './recording.ts';
-import type { RunResult } from './result.ts';
-import { removeSomeExpiredRuns } from './retention.ts';
+import { sendNotifications } from './results/notifications.ts';
+import { recordOutcome, stopReason } from './results/outcome.ts';
+import type { RunResult } from './results/result.ts';
+import { removeSomeExpiredRuns } from './results/retention.ts';
+import type { Accounts } from './work/accounts.ts';
 
 /** What the runs need. */
 export interface RunsOptions {

@@ -6,7 +6,7 @@ import { TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
 import { findRuns, findTasks } from '../queries.ts';
 import { retryRequest, type RunRequest } from '../runs/admission.ts';
-import { overdueNotification, sendNotifications } from '../runs/notifications.ts';
+import { overdueNotification, sendNotifications } from '../runs/results/notifications.ts';
 import type { Runs, StartedRun } from '../runs/runs.ts';
 import type { Ctx } from '../settings.ts';
 import { Alarm } from './alarm.ts';

@@ -1,7 +1,7 @@
 /** Crontabs as tasks, and tasks as a crontab. Source: crontab(5) of Debian's cron. */
 import { isZone } from '../schedule/schedule.ts';
 import type { Draft } from './draft.ts';
-import type { TaskInput } from './input.ts';
+import type { TaskInput } from './input/input.ts';
 
 /** One line of a crontab that is an entry, or cannot be understood. */
 export interface CrontabLine {

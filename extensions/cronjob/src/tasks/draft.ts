@@ -5,10 +5,10 @@ import type { Missed, NotifyOn, Overlap, TaskRow } from '../entities.ts';
 import { isMask, type Parameter, parametersOf } from '../parameters/schema.ts';
 import { parametersOfRow } from '../parameters/values.ts';
 import type { Blackout, BlackoutPolicy } from '../schedule/blackouts.ts';
-import type { TaskInput } from './input.ts';
-import type { Sandbox } from './sandbox-input.ts';
+import type { TaskInput } from './input/input.ts';
+import type { Sandbox } from './input/sandbox-input.ts';
+import { requestOf, type RequestWork, routeOf, type RouteWork } from './input/work-input.ts';
 import { type Step, stepsOf } from './steps.ts';
-import { requestOf, type RequestWork, routeOf, type RouteWork } from './work-input.ts';
 
 /** What a task runs. */
 export type Kind = 'command' | 'script' | 'request' | 'route';

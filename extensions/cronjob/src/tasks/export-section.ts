@@ -5,7 +5,7 @@ import type { TaskRow } from '../entities.ts';
 import { findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { draftOfRow } from './draft.ts';
-import type { ExportedTask, TaskInput } from './input.ts';
+import type { ExportedTask, TaskInput } from './input/input.ts';
 import type { Tasks } from './tasks.ts';
 
 /** Gives all tasks, and takes them back. */

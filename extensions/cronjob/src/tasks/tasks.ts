@@ -5,16 +5,16 @@ import type { EntityManager } from '@portico/sdk/db';
 import { type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
 import { findRuns, findTask, findTasks } from '../queries.ts';
-import type { Accounts } from '../runs/accounts.ts';
 import type { Runs } from '../runs/runs.ts';
-import { ownFolders, trySandbox } from '../runs/sandbox.ts';
+import type { Accounts } from '../runs/work/accounts.ts';
+import { ownFolders, trySandbox } from '../runs/work/sandbox.ts';
 import { machineZone } from '../schedule/schedule.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
 import type { Ctx } from '../settings.ts';
-import { checkDraft } from './checks.ts';
 import { type Defaults, type Draft, draftOf, draftOfRow, rowOf, secretDefaults } from './draft.ts';
 import { conditionOf, type TaskFilter } from './filter.ts';
-import type { TaskInput } from './input.ts';
+import { checkDraft } from './input/checks.ts';
+import type { TaskInput } from './input/input.ts';
 import { checkSteps, forgetSteps } from './steps.ts';
 
 /** What the tasks need. */

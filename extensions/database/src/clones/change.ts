@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
 import { fail } from '../errors.ts';
-import type { ForeignKey, Kind, Session } from '../kind.ts';
+import type { ForeignKey, Kind, Session } from '../kinds/kind.ts';
 import type { Mask } from './masking.ts';
 import { type MaskPlan, tableKey, type TableMasks } from './plan.ts';
 

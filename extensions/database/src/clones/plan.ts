@@ -1,7 +1,7 @@
 /** Which columns of a database are masked, and how: what a request names, and the columns that refer to those. */
 import { errors } from '@portico/sdk';
 
-import type { ForeignKey, Kind, Session, TableName, TableStructure } from '../kind.ts';
+import type { ForeignKey, Kind, Session, TableName, TableStructure } from '../kinds/kind.ts';
 import { type Mask, maskFor, type MaskRule, type Shape } from './masking.ts';
 import { commonShape, shapeOf } from './shapes.ts';
 

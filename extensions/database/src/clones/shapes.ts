@@ -1,5 +1,5 @@
 /** What a column can hold, by the name that the server gives its type. */
-import type { KindName } from '../kind.ts';
+import type { KindName } from '../kinds/kind.ts';
 import type { Shape } from './masking.ts';
 
 const bits: Readonly<Record<string, number>> = {

@@ -3,8 +3,8 @@ import { type Actor, errors, isFailure } from '@portico/sdk';
 
 import type { ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
-import { type Access, type Cell, type Column, mostKeptBytes, type Session } from '../kind.ts';
-import { kinds } from '../kinds.ts';
+import { type Access, type Cell, type Column, mostKeptBytes, type Session } from '../kinds/kind.ts';
+import { kinds } from '../kinds/kinds.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Readers } from '../servers/readers.ts';
 import { within } from '../timing.ts';

@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { errors, isFailure } from '@portico/sdk';
 
 import { CredentialEntity, type CredentialRow } from '../entities.ts';
-import type { AccountName, Level } from '../kind.ts';
+import type { AccountName, Level } from '../kinds/kind.ts';
+import type { FindTarget } from '../kinds/target.ts';
 import { makePassword } from '../passwords.ts';
 import type { Ctx } from '../settings.ts';
-import type { FindTarget } from '../target.ts';
 
 /** A credential as it is told once. */
 export interface MadeCredential {

@@ -1,7 +1,7 @@
 /** Changes of rows: all of a request, or none. */
 import { errors } from '@portico/sdk';
 
-import type { Access, Cell, Kind, Session, TableName } from '../kind.ts';
+import type { Access, Cell, Kind, Session, TableName } from '../kinds/kind.ts';
 
 /** Values by the names of their columns. */
 export type Values = Readonly<Record<string, Cell>>;

@@ -3,7 +3,7 @@ import { errors } from '@portico/sdk';
 import { parse } from 'csv-parse';
 
 import { through } from '../dumps/streams.ts';
-import type { Cell } from '../kind.ts';
+import type { Cell } from '../kinds/kind.ts';
 
 const mostLineBytes = 64 * 1024 * 1024;
 

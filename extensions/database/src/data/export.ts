@@ -1,5 +1,5 @@
 /** The rows of a table as a download. */
-import type { Access, Cell, Kind, TableName } from '../kind.ts';
+import type { Access, Cell, Kind, TableName } from '../kinds/kind.ts';
 import { csvLine } from './csv.ts';
 import { Queue } from './queue.ts';
 

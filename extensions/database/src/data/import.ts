@@ -1,7 +1,7 @@
 /** Rows of a file into a table: all of them, or none. */
 import { errors } from '@portico/sdk';
 
-import type { Access, Cell, Kind, TableName } from '../kind.ts';
+import type { Access, Cell, Kind, TableName } from '../kinds/kind.ts';
 
 type Values = Readonly<Record<string, Cell>>;
 

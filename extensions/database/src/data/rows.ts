@@ -1,7 +1,7 @@
 /** Pages of the rows of a table. */
 import { errors } from '@portico/sdk';
 
-import type { Kind, TableName, TableStructure } from '../kind.ts';
+import type { Kind, TableName, TableStructure } from '../kinds/kind.ts';
 
 /** Which rows, in which order. */
 export interface RowsQuery {

@@ -1,8 +1,8 @@
 /** Who may use a database: a backup holds it beside the dump, because a server forgets it with the database. */
 import { joi } from '@portico/sdk';
 
-import type { AccountName, Level } from '../kind.ts';
-import type { Target } from '../target.ts';
+import type { AccountName, Level } from '../kinds/kind.ts';
+import type { Target } from '../kinds/target.ts';
 
 /** One account that may use a database. */
 export interface DatabaseAccess extends AccountName {

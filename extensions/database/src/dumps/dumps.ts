@@ -6,9 +6,9 @@ import { type Actor, errors, type Files, type TaskRun, type TaskView } from '@po
 
 import { DumpEntity, type DumpRow, type ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
-import type { KindName } from '../kind.ts';
+import type { KindName } from '../kinds/kind.ts';
+import type { FindTarget } from '../kinds/target.ts';
 import type { Ctx } from '../settings.ts';
-import type { FindTarget } from '../target.ts';
 import { dumpCall, toolUser } from './clients.ts';
 import type { DataFolder } from './folder.ts';
 import type { Restores } from './restores.ts';

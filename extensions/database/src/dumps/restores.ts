@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { errors, type TaskRun } from '@portico/sdk';
 
 import type { DumpRow } from '../entities.ts';
+import type { FindTarget, Target } from '../kinds/target.ts';
 import { makePassword } from '../passwords.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
-import type { FindTarget, Target } from '../target.ts';
 import type { DataFolder } from './folder.ts';
 import { checkScript, type Encoding, encodingOf, magicBytes, runScript, sqlOf } from './runner.ts';
 import type { Unfinished } from './unfinished.ts';

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
 
 import { fail } from '../errors.ts';
-import type { KindName, Session } from '../kind.ts';
+import type { KindName, Session } from '../kinds/kind.ts';
 import type { Ctx } from '../settings.ts';
 import { restoreCall, toolUser } from './clients.ts';
 import { Script } from './script.ts';

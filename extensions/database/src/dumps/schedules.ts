@@ -2,9 +2,9 @@
 import { errors, type Scheduled } from '@portico/sdk';
 
 import type { DumpSchedule } from '../entities.ts';
+import type { FindTarget } from '../kinds/target.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { Ctx } from '../settings.ts';
-import type { FindTarget } from '../target.ts';
 import type { Dumps } from './dumps.ts';
 
 /** What schedules need. */

@@ -5,7 +5,7 @@
 import { errors } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
-import type { KindName } from '../kind.ts';
+import type { KindName } from '../kinds/kind.ts';
 
 const mostBytes = 128 * 1024 * 1024;
 /** Commands of the client program `mariadb` at the beginning of a statement. `use` is one of the server as well. */

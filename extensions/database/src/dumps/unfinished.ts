@@ -2,8 +2,8 @@
 import { isFailure } from '@portico/sdk';
 
 import { UnfinishedEntity } from '../entities.ts';
+import type { FindTarget } from '../kinds/target.ts';
 import type { Ctx } from '../settings.ts';
-import type { FindTarget } from '../target.ts';
 
 /** Something that exists on a server only until work is done. */
 export interface Temporary {

@@ -1,7 +1,7 @@
 /** What a program that the panel runs as a database server is to the rest of the plugin. Each is one object of this shape. */
 import type { ServiceOptions } from '@portico/sdk';
 
-import type { KindName, Session } from '../kind.ts';
+import type { KindName, Session } from '../kinds/kind.ts';
 import type { RemoteAccess } from './remote.ts';
 
 /** What a server is tuned for. */

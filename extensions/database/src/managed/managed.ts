@@ -2,15 +2,15 @@
 import { type Actor, errors, isFailure, type TaskRun, type TaskView } from '@portico/sdk';
 
 import type { DumpSchedule, ManagedRow, ServerRow } from '../entities.ts';
-import type { KindName } from '../kind.ts';
+import type { KindName } from '../kinds/kind.ts';
 import { makePassword } from '../passwords.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
 import { makeCertificate } from './certificate.ts';
 import type { Engine, Preset } from './engine.ts';
 import type { Folders } from './folders.ts';
+import type { Programs } from './kinds/programs.ts';
 import type { Ports } from './ports.ts';
-import type { Programs } from './programs.ts';
 import { ownNames } from './remote.ts';
 import type { ManagedRows } from './rows.ts';
 import { type ManagedState, stateOf } from './states.ts';

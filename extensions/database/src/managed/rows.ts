@@ -9,7 +9,7 @@ import {
     type ServerRow
 } from '../entities.ts';
 import { fail } from '../errors.ts';
-import type { KindName } from '../kind.ts';
+import type { KindName } from '../kinds/kind.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { Ctx } from '../settings.ts';
 import type { Engine, Preset } from './engine.ts';

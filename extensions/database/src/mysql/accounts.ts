@@ -3,7 +3,15 @@ import { createHash } from 'node:crypto';
 
 import { errors } from '@portico/sdk';
 
-import type { Access, AccountInfo, AccountName, AccountStatements, Grant, Level, Session } from '../kind.ts';
+import type {
+    Access,
+    AccountInfo,
+    AccountName,
+    AccountStatements,
+    Grant,
+    Level,
+    Session
+} from '../kinds/kind.ts';
 import { quoteAccount, quotePassword, quotePattern } from './names.ts';
 
 const privileges: Readonly<Record<Level, string>> = {

@@ -1,7 +1,7 @@
 /** Statements of users on MySQL and MariaDB, and the sessions that run them. */
 import { errors } from '@portico/sdk';
 
-import type { Cell, ConsoleStatements, Session, SessionInfo, SessionStatements } from '../kind.ts';
+import type { Cell, ConsoleStatements, Session, SessionInfo, SessionStatements } from '../kinds/kind.ts';
 
 /** How statements of users run. */
 export const consoleStatements: ConsoleStatements = {

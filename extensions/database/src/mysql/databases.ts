@@ -1,7 +1,7 @@
 /** Databases of MySQL and MariaDB. */
 import { errors } from '@portico/sdk';
 
-import type { Access, DatabaseInfo, DatabaseStatements, NewDatabase, Session } from '../kind.ts';
+import type { Access, DatabaseInfo, DatabaseStatements, NewDatabase, Session } from '../kinds/kind.ts';
 import { accounts, guestOf, parseAccount, revokeDatabase } from './accounts.ts';
 import { quote, quoteAccount } from './names.ts';
 

@@ -1,5 +1,5 @@
 /** MySQL and MariaDB. */
-import type { Kind } from '../kind.ts';
+import type { Kind } from '../kinds/kind.ts';
 import { accounts } from './accounts.ts';
 import { consoleStatements, sessions } from './console.ts';
 import { databases } from './databases.ts';

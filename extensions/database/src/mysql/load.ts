@@ -1,7 +1,7 @@
 /** How busy servers of MySQL and MariaDB are. */
 import { errors } from '@portico/sdk';
 
-import { type LoadStatements, mostSlow, type Session, type SlowStatement } from '../kind.ts';
+import { type LoadStatements, mostSlow, type Session, type SlowStatement } from '../kinds/kind.ts';
 
 const counters = {
     Threads_connected: 'connections',

@@ -1,5 +1,5 @@
 /** Names in statements. */
-import type { AccountName } from '../kind.ts';
+import type { AccountName } from '../kinds/kind.ts';
 
 /** A name as an identifier; no mode of the server reads backquotes differently. */
 export function quote(name: string): string {

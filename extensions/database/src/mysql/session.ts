@@ -14,7 +14,7 @@ import {
     type ResultStream,
     type Row,
     type Session
-} from '../kind.ts';
+} from '../kinds/kind.ts';
 import { within } from '../timing.ts';
 import { cellOf, columnOf, parameterOf } from './cells.ts';
 import { failureOf } from './failures.ts';

@@ -10,7 +10,7 @@ import type {
     TableInfo,
     TableName,
     TableStructure
-} from '../kind.ts';
+} from '../kinds/kind.ts';
 import { parameterOf } from './cells.ts';
 import { quote } from './names.ts';
 

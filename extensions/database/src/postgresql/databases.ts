@@ -1,10 +1,10 @@
 /** Databases of PostgreSQL. */
 import { errors } from '@portico/sdk';
 
-import type { Access, DatabaseInfo, DatabaseStatements, NewDatabase, Session } from '../kind.ts';
-import { accounts } from './accounts.ts';
-import { dropGroups, ensureGroups, ownByGroup, ownerOf } from './groups.ts';
-import { literal, quote } from './names.ts';
+import type { Access, DatabaseInfo, DatabaseStatements, NewDatabase, Session } from '../kinds/kind.ts';
+import { accounts } from './accounts/accounts.ts';
+import { dropGroups, ensureGroups, ownByGroup, ownerOf } from './accounts/groups.ts';
+import { literal, quote } from './accounts/names.ts';
 
 const system = new Set(['postgres', 'template0', 'template1']);
 

@@ -1,11 +1,11 @@
 /** PostgreSQL. */
-import type { Kind } from '../kind.ts';
-import { accounts } from './accounts.ts';
-import { consoleStatements, sessions } from './console.ts';
+import type { Kind } from '../kinds/kind.ts';
+import { accounts } from './accounts/accounts.ts';
+import { quote } from './accounts/names.ts';
+import { consoleStatements, sessions } from './console/console.ts';
+import { load } from './console/load.ts';
 import { databases } from './databases.ts';
 import { isDenied } from './failures.ts';
-import { load } from './load.ts';
-import { quote } from './names.ts';
 import { connect } from './session.ts';
 import { structure } from './structure.ts';
 

@@ -1,6 +1,6 @@
 /** Which tables of PostgreSQL refer to which, and which hold rows of others. */
-import type { ForeignKey, Session, TableName } from '../kind.ts';
-import { quote } from './names.ts';
+import type { ForeignKey, Session, TableName } from '../kinds/kind.ts';
+import { quote } from './accounts/names.ts';
 
 /** All foreign keys of a database; those that partitions have from their table are left out. */
 export async function foreignKeys(session: Session, database: string): Promise<readonly ForeignKey[]> {

@@ -18,9 +18,9 @@ import {
     type ResultStream,
     type Row,
     type Session
-} from '../kind.ts';
+} from '../kinds/kind.ts';
 import { within } from '../timing.ts';
-import { cellTypes, columnOf, parameterOf } from './cells.ts';
+import { cellTypes, columnOf, parameterOf } from './console/cells.ts';
 import { failureOf } from './failures.ts';
 
 const { Client } = pg;

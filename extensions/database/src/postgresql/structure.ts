@@ -9,8 +9,8 @@ import type {
     TableInfo,
     TableName,
     TableStructure
-} from '../kind.ts';
-import { literal, quote } from './names.ts';
+} from '../kinds/kind.ts';
+import { literal, quote } from './accounts/names.ts';
 import { dangling, foreignKeys, parts } from './references.ts';
 
 const types = { r: 'table', p: 'table', v: 'view', m: 'materialized', f: 'foreign' } as const;

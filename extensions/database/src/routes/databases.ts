@@ -1,7 +1,7 @@
 /** Routes of databases and what belongs to one as a whole. */
 import { errors, joi, pages, reply } from '@portico/sdk';
 
-import type { DatabaseInfo } from '../kind.ts';
+import type { DatabaseInfo } from '../kinds/kind.ts';
 import { addressOf } from '../servers/connections.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';

@@ -2,7 +2,7 @@
 import { errors, joi, pages, reply, taskSchema } from '@portico/sdk';
 
 import type { ServerRow } from '../entities.ts';
-import { kinds } from '../kinds.ts';
+import { kinds } from '../kinds/kinds.ts';
 import { presetWords } from '../managed/engine.ts';
 import {
     type ChangedServer,

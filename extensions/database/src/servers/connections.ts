@@ -2,8 +2,8 @@
 import { isFailure } from '@portico/sdk';
 
 import { ServerEntity, type ServerRow } from '../entities.ts';
-import type { Access, Address, Kind, Login, Session } from '../kind.ts';
-import { kinds } from '../kinds.ts';
+import type { Access, Address, Kind, Login, Session } from '../kinds/kind.ts';
+import { kinds } from '../kinds/kinds.ts';
 import type { Ctx } from '../settings.ts';
 import { Slots } from './slots.ts';
 

@@ -1,8 +1,8 @@
 /** How busy servers were: one measurement a minute, kept for a week. */
 import { MetricEntity } from '../entities.ts';
-import type { Measured } from '../kind.ts';
+import type { Measured } from '../kinds/kind.ts';
+import type { FindTarget } from '../kinds/target.ts';
 import type { Ctx } from '../settings.ts';
-import type { FindTarget } from '../target.ts';
 
 const keptMs = 7 * 86_400_000;
 const minuteMs = 60_000;

@@ -3,8 +3,8 @@ import { isFailure } from '@portico/sdk';
 
 import { ServerEntity, type ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
-import type { Access } from '../kind.ts';
-import { kinds } from '../kinds.ts';
+import type { Access } from '../kinds/kind.ts';
+import { kinds } from '../kinds/kinds.ts';
 import { makePassword } from '../passwords.ts';
 import type { Ctx } from '../settings.ts';
 import type { Connections } from './connections.ts';

@@ -4,8 +4,8 @@ import { type EntityManager, UniqueConstraintViolationException } from '@portico
 
 import { ServerEntity, type ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
-import type { Address, Login } from '../kind.ts';
-import { kinds } from '../kinds.ts';
+import type { Address, Login } from '../kinds/kind.ts';
+import { kinds } from '../kinds/kinds.ts';
 import { makePassword } from '../passwords.ts';
 import type { Ctx } from '../settings.ts';
 import { addressOf, type Connections } from './connections.ts';

@@ -9,11 +9,11 @@ import { DeploymentFailed } from '../errors.ts';
 import type { ProjectConfig } from '../projects/schema.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
-import { type Address, hostOf, parseAddress } from './address.ts';
 import type { Credentials } from './credentials.ts';
 import { apiOf, type ForgeAccess, type ForgeKind, forgeOfHost } from './forges.ts';
 import type { Remote } from './git.ts';
 import { makeKey } from './keys.ts';
+import { type Address, hostOf, parseAddress } from './remote/address.ts';
 
 /** How a host is shown who asks. */
 export type ConnectionKind = 'key' | 'token' | 'github-app';

@@ -1,7 +1,7 @@
 /** What git is let in with, and how it is told: by its environment, for one host. */
 import { isIP } from 'node:net';
 
-import type { Address } from './address.ts';
+import type { Address } from './remote/address.ts';
 
 /** What a host is shown. */
 export type Credentials =

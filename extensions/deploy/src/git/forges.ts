@@ -3,8 +3,8 @@ import { errors, joi } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
-import type { Address } from './address.ts';
 import { readJson } from './answers.ts';
+import type { Address } from './remote/address.ts';
 
 /** Forges whose API is known. */
 export type ForgeKind = 'github' | 'gitlab' | 'gitea';

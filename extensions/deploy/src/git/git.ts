@@ -7,10 +7,10 @@ import { errors, type ExecResult } from '@portico/sdk';
 import { DeploymentFailed, fail } from '../errors.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
-import { type Address, submoduleAddress } from './address.ts';
-import { askRef } from './ask-ref.ts';
 import { type Access, type Credentials, gitEnvironment, keyFile, sshOptions } from './credentials.ts';
-import { commitForm } from './refs.ts';
+import { type Address, submoduleAddress } from './remote/address.ts';
+import { askRef } from './remote/ask-ref.ts';
+import { commitForm } from './remote/refs.ts';
 
 /** What a commit says of itself. */
 export interface CommitInfo {

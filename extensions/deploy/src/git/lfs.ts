@@ -10,8 +10,8 @@ import { DeploymentFailed } from '../errors.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
 import { readJson } from './answers.ts';
-import { type Endpoint, findEndpoint } from './endpoint.ts';
 import type { Git, Remote } from './git.ts';
+import { type Endpoint, findEndpoint } from './remote/endpoint.ts';
 
 /** A file of a checkout that stands for another one. */
 interface Pointer {

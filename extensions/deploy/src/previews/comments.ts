@@ -1,8 +1,8 @@
 /** One comment on each pull request that has a preview, kept up to date. */
 import type { Project, Store } from '../deployments/store.ts';
-import { parseAddress } from '../git/address.ts';
 import type { Connections } from '../git/connections.ts';
 import type { Forges } from '../git/forges.ts';
+import { parseAddress } from '../git/remote/address.ts';
 import type { Ctx } from '../settings.ts';
 import type { Preview, PreviewStore } from './store.ts';
 

@@ -2,7 +2,7 @@
 import { errors } from '@portico/sdk';
 
 import type { Project } from '../deployments/store.ts';
-import { parseAddress } from '../git/address.ts';
+import { parseAddress } from '../git/remote/address.ts';
 import type { Services } from '../services.ts';
 import type { ProjectInput } from './schema.ts';
 

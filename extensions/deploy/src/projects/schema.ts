@@ -1,7 +1,7 @@
 /** What an admin says of a project. */
 import { joi, type ObjectOf, type Value } from '@portico/sdk';
 
-import { refForm } from '../git/refs.ts';
+import { refForm } from '../git/remote/refs.ts';
 
 /** Kinds of builds, in the words of a choice. */
 const kinds = {

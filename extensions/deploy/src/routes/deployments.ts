@@ -5,7 +5,7 @@ import { checkTools } from '../build/tools.ts';
 import { activeStates } from '../deployments/store.ts';
 import type { DeploymentRow } from '../entities.ts';
 import { fail } from '../errors.ts';
-import { commitForm, refForm } from '../git/refs.ts';
+import { commitForm, refForm } from '../git/remote/refs.ts';
 import { deploymentSchema, deploymentState, deploymentTrigger, deploymentView } from '../projects/views.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';

@@ -1,7 +1,7 @@
 /** Routes of previews of pull requests. */
 import { joi, pages, reply } from '@portico/sdk';
 
-import { commitForm } from '../git/refs.ts';
+import { commitForm } from '../git/remote/refs.ts';
 import type { Preview } from '../previews/store.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';

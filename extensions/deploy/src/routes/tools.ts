@@ -4,7 +4,7 @@ import { errors, joi, reply, taskSchema } from '@portico/sdk';
 import { detect } from '../build/detect.ts';
 import type { BuildPlan } from '../build/plan.ts';
 import { DeploymentFailed } from '../errors.ts';
-import { refForm } from '../git/refs.ts';
+import { refForm } from '../git/remote/refs.ts';
 import { argv, folderPath } from '../projects/schema.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';

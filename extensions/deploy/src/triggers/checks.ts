@@ -5,9 +5,9 @@ import { isFailure } from '@portico/sdk';
 
 import type { Project } from '../deployments/store.ts';
 import { DeploymentFailed } from '../errors.ts';
-import { parseAddress } from '../git/address.ts';
 import type { Connections } from '../git/connections.ts';
 import type { CheckState, Forges } from '../git/forges.ts';
+import { parseAddress } from '../git/remote/address.ts';
 
 const lookMs = 5_000;
 

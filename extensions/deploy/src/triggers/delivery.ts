@@ -1,7 +1,7 @@
 /** What a delivery of a git server says. */
 import { joi, type WebhookHeaders } from '@portico/sdk';
 
-import { commitForm, refForm } from '../git/refs.ts';
+import { commitForm, refForm } from '../git/remote/refs.ts';
 
 /** A push to a branch or a tag. */
 export interface Push {

@@ -1,9 +1,9 @@
 /** Asks repositories for new commits, for projects whose git server sends no pushes. */
 import type { Queue } from '../deployments/queue.ts';
 import type { Project, Store } from '../deployments/store.ts';
-import { parseAddress } from '../git/address.ts';
 import type { Connections } from '../git/connections.ts';
 import type { Git } from '../git/git.ts';
+import { parseAddress } from '../git/remote/address.ts';
 import type { Ctx } from '../settings.ts';
 
 const tickSeconds = 10;

@@ -1,7 +1,7 @@
 /** What a delivery of a git server says of a pull request. */
 import { joi, type WebhookHeaders } from '@portico/sdk';
 
-import { commitForm, refForm } from '../git/refs.ts';
+import { commitForm, refForm } from '../git/remote/refs.ts';
 import { readBody } from './delivery.ts';
 
 /** A pull request that was opened, changed or closed. */

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { type Child, errors, isFailure, type SpawnOptions } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
-import { bytesOf } from '../files/bytes.ts';
+import { bytesOf } from '../files/content/bytes.ts';
 import { filesystem } from '../files/filesystem.ts';
 import type { Ctx } from '../settings.ts';
 

@@ -1,10 +1,10 @@
 /** Unpacks an archive to a temporary folder, checks all of it, and only then gives it the name of the target. */
 import { errors, type Files } from '@portico/sdk';
 
-import { writeFrom } from '../files/bytes.ts';
-import { openFile } from '../files/content.ts';
+import { changeFileOwner, changeFolderOwner, type Owner, ownerOf } from '../files/attributes/owner.ts';
+import { writeFrom } from '../files/content/bytes.ts';
+import { openFile } from '../files/content/content.ts';
 import { filesystem } from '../files/filesystem.ts';
-import { changeFileOwner, changeFolderOwner, type Owner, ownerOf } from '../files/owner.ts';
 import { metered } from '../files/writer.ts';
 import { isWithin, join, parentOf } from '../roots/path.ts';
 import type { Quotas } from '../roots/quotas.ts';

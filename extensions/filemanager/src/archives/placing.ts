@@ -2,8 +2,8 @@
 import { errors, type Files } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
+import { changeFolderOwner, type Owner } from '../files/attributes/owner.ts';
 import { filesystem, isMissing } from '../files/filesystem.ts';
-import { changeFolderOwner, type Owner } from '../files/owner.ts';
 import { join } from '../roots/path.ts';
 
 /** Moves everything or nothing. @throws CONFLICT 40900 when a name is taken */

@@ -8,7 +8,7 @@ import tar from 'tar-stream';
 import yauzl from 'yauzl';
 
 import { pluginErrors } from '../errors.ts';
-import { bytesOf } from '../files/bytes.ts';
+import { bytesOf } from '../files/content/bytes.ts';
 import { nameOf } from '../roots/path.ts';
 import { type Converter, told } from './converter.ts';
 import { type Format, isPacked, type Limits, type PackedFormat } from './format.ts';

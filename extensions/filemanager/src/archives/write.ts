@@ -2,10 +2,10 @@
 import type { FileHandle } from 'node:fs/promises';
 
 import { pluginErrors } from '../errors.ts';
-import { bytesOf, writeFrom } from '../files/bytes.ts';
-import { openFile } from '../files/content.ts';
+import { changeFileOwner, ownerOf } from '../files/attributes/owner.ts';
+import { bytesOf, writeFrom } from '../files/content/bytes.ts';
+import { openFile } from '../files/content/content.ts';
 import { filesystem, isMissing } from '../files/filesystem.ts';
-import { changeFileOwner, ownerOf } from '../files/owner.ts';
 import { measure, type TreeEntry, untilAborted, walk } from '../files/tree.ts';
 import { metered } from '../files/writer.ts';
 import { isWithin, nameOf, parentOf } from '../roots/path.ts';

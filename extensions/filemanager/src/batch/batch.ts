@@ -2,16 +2,16 @@
 import { type Actor, errors, isFailure, joi, type Value } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
+import { changePermissions, type PermissionChange } from '../files/attributes/permissions.ts';
 import { filesystem } from '../files/filesystem.ts';
-import { changePermissions, type PermissionChange } from '../files/permissions.ts';
 import { measure } from '../files/tree.ts';
 import type { Mover, OnConflict } from '../moving/mover.ts';
-import type { Removal } from '../removal.ts';
 import { join, nameOf, parseInner } from '../roots/path.ts';
 import type { Place, Root, Roots } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import type { Ctx } from '../settings.ts';
-import type { Trash } from '../trash.ts';
+import type { Removal } from '../trash/removal.ts';
+import type { Trash } from '../trash/trash.ts';
 
 /** The schema of a result. */
 export const batchSchema = joi.object({

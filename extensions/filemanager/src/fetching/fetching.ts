@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { type Actor, errors, isFailure } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
-import { hashed } from '../files/hashing.ts';
+import { hashed } from '../files/content/hashing.ts';
 import type { FileWriter } from '../files/writer.ts';
 import type { Place } from '../roots/roots.ts';
 import type { Ctx } from '../settings.ts';

@@ -2,7 +2,7 @@
 import { type FileEntry, type Files, joi, type Value } from '@portico/sdk';
 
 import { nameOf } from '../roots/path.ts';
-import type { Accounts } from './accounts.ts';
+import type { Accounts } from './attributes/accounts.ts';
 import { filesystem } from './filesystem.ts';
 
 /** The schema of an entry. */

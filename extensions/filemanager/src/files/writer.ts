@@ -7,10 +7,10 @@ import type { Quotas, Reservation } from '../roots/quotas.ts';
 import type { Root } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import type { Versions } from '../versions/versions.ts';
-import { received, writeFrom } from './bytes.ts';
-import { requireFile } from './content.ts';
+import { changeFileOwner, ownerOf } from './attributes/owner.ts';
+import { received, writeFrom } from './content/bytes.ts';
+import { requireFile } from './content/content.ts';
 import { filesystem, isMissing } from './filesystem.ts';
-import { changeFileOwner, ownerOf } from './owner.ts';
 
 /** Conditions on the existing file. */
 export interface WriteConditions {

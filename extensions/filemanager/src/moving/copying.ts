@@ -5,11 +5,11 @@ import type { FileHandle } from 'node:fs/promises';
 import type { FileEntry, Files } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
-import { bytesOf, writeFrom } from '../files/bytes.ts';
-import { openFile } from '../files/content.ts';
+import { changeFileOwner, changeFolderOwner, type Owner } from '../files/attributes/owner.ts';
+import { bytesOf, writeFrom } from '../files/content/bytes.ts';
+import { openFile } from '../files/content/content.ts';
+import { checksumOf, hashed } from '../files/content/hashing.ts';
 import { filesystem } from '../files/filesystem.ts';
-import { checksumOf, hashed } from '../files/hashing.ts';
-import { changeFileOwner, changeFolderOwner, type Owner } from '../files/owner.ts';
 import { type TreeEntry, untilAborted, walk } from '../files/tree.ts';
 import { nameOf, parentOf } from '../roots/path.ts';
 

@@ -2,15 +2,15 @@
 import { type Actor, errors, type FileEntry, type KeyedMutex } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
+import { ownerOf } from '../files/attributes/owner.ts';
 import { filesystem, isMissing, isTaken } from '../files/filesystem.ts';
 import { isOtherDevice, move } from '../files/move.ts';
-import { ownerOf } from '../files/owner.ts';
 import { measure, type TreeEntry } from '../files/tree.ts';
 import { isWithin, join, nameOf, parentOf } from '../roots/path.ts';
 import type { Quotas } from '../roots/quotas.ts';
 import { type Place, refuseReadOnly } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
-import type { Trash } from '../trash.ts';
+import type { Trash } from '../trash/trash.ts';
 import type { Versions } from '../versions/versions.ts';
 import { type Copied, copyTree } from './copying.ts';
 

@@ -1,7 +1,7 @@
 /** What several routes say about places: two ends of a move or copy, taken names, and URLs. */
 import { type Actor, errors, joi } from '@portico/sdk';
 
-import { requireFile } from '../files/content.ts';
+import { requireFile } from '../files/content/content.ts';
 import { allowMissing, filesystem } from '../files/filesystem.ts';
 import { parseInner, pathSchema, rootName } from '../roots/path.ts';
 import type { Place, Root, Roots } from '../roots/roots.ts';

@@ -1,9 +1,9 @@
 /** Routes of recorded terminals. */
 import { joi, pages, reply } from '@portico/sdk';
 
-import { recordingSchema } from '../recordings.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import { recordingSchema } from '../terminals/recordings.ts';
 
 const params = joi.object({
     id: joi

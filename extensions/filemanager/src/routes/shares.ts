@@ -3,13 +3,13 @@ import { type Download, joi, reply } from '@portico/sdk';
 
 import { measureAll, streamFolder } from '../archives/write.ts';
 import { pluginErrors } from '../errors.ts';
-import { download } from '../files/content.ts';
+import { download } from '../files/content/content.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { location, nameOf } from '../roots/path.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { shareFields, shareSchema, type TakenShare } from '../shares.ts';
-import { archiveLimits } from './archives.ts';
+import { archiveLimits } from './content/archives.ts';
 
 /** Registers the routes of links. */
 export function registerShareRoutes(ctx: Ctx, services: Services): void {

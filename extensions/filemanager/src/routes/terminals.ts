@@ -3,7 +3,7 @@ import { isFailure, joi, reply } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { openTerminalSchema, type TerminalSize, terminalSize } from '../terminals.ts';
+import { openTerminalSchema, type TerminalSize, terminalSize } from '../terminals/terminals.ts';
 
 const ticketSchema = joi.object({
     ticket: joi.string().required().label('Ticket'),

@@ -9,10 +9,10 @@ import { type Actor, errors, type Files } from '@portico/sdk';
 
 import { UploadEntity, type UploadRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
-import { bytesOf, received, writeAll, writeFrom } from '../files/bytes.ts';
+import { changeFileOwner, ownerOf } from '../files/attributes/owner.ts';
+import { bytesOf, received, writeAll, writeFrom } from '../files/content/bytes.ts';
 import { allowMissing, filesystem, isMissing } from '../files/filesystem.ts';
 import { isOtherDevice, move } from '../files/move.ts';
-import { changeFileOwner, ownerOf } from '../files/owner.ts';
 import type { WriterParts } from '../files/writer.ts';
 import { join, parentOf, privateFolder } from '../roots/path.ts';
 import { ensurePrivate, privatePath } from '../roots/private-folder.ts';

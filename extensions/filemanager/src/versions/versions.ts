@@ -8,10 +8,10 @@ import { type Actor, type Download, errors, joi, KeyedMutex, type Value } from '
 
 import { VersionEntity, type VersionRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
-import { bytesOf, writeFrom } from '../files/bytes.ts';
-import { download, openFile } from '../files/content.ts';
+import { bytesOf, writeFrom } from '../files/content/bytes.ts';
+import { download, openFile } from '../files/content/content.ts';
+import { hashed } from '../files/content/hashing.ts';
 import { allowMissing, filesystem, isMissing } from '../files/filesystem.ts';
-import { hashed } from '../files/hashing.ts';
 import { isWithin, nameOf } from '../roots/path.ts';
 import { ensurePrivate, privatePath } from '../roots/private-folder.ts';
 import type { Quotas } from '../roots/quotas.ts';

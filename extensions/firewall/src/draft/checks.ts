@@ -3,10 +3,10 @@ import { errors } from '@portico/sdk';
 
 import { AddressInvalid, parsePrefix } from '../address/interval.ts';
 import { readPorts } from '../address/ports.ts';
-import { knownServices } from './known-services.ts';
 import type { AddressSet, Model, Nat, Rule, Zone } from './model.ts';
+import { knownServices } from './objects/known-services.ts';
+import { readServicePort } from './objects/terms.ts';
 import { parseTarget } from './target.ts';
-import { readServicePort } from './terms.ts';
 
 /** What is wrong, and where: `path` is dotted. */
 export interface Fault {

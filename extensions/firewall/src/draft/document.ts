@@ -4,7 +4,7 @@ import { errors, joi } from '@portico/sdk';
 import { readPrefix } from '../address/interval.ts';
 import { faultsOfServicePorts, refuseFaults } from './checks.ts';
 import type { Model, Service } from './model.ts';
-import { checkObject, type Kind, type Kinds } from './objects.ts';
+import { checkObject, type Kind, type Kinds } from './objects/objects.ts';
 import { changedPolicy, newNat, newRule, newService, newSet, newZone } from './schema.ts';
 
 /** The name and the version of the form. */

@@ -2,7 +2,6 @@
 import { includesAddress, type Interval } from '../address/interval.ts';
 import { type PortRange, readPorts } from '../address/ports.ts';
 import type { Action, Direction, Model, Nat, Protocol, Rule } from '../draft/model.ts';
-import { parseTarget } from '../draft/target.ts';
 import {
     type AddressTerm,
     addressTerms,
@@ -11,7 +10,8 @@ import {
     termsOf,
     type ZoneTerm,
     zoneTerms
-} from '../draft/terms.ts';
+} from '../draft/objects/terms.ts';
+import { parseTarget } from '../draft/target.ts';
 import { isActive } from '../ruleset/compile.ts';
 
 /** The first packet of a connection. */

@@ -1,7 +1,7 @@
 /** Reads the zones of firewalld: `firewall-cmd --list-all-zones`. */
 import { readPrefix } from '../address/interval.ts';
 import { readPorts } from '../address/ports.ts';
-import { knownServices } from '../draft/known-services.ts';
+import { knownServices } from '../draft/objects/known-services.ts';
 import { actionOf, type Adopted, type AdoptedRule, adoptedRule } from './adopted.ts';
 
 type Fields = Readonly<Record<string, string>>;

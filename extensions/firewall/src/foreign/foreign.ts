@@ -3,7 +3,7 @@ import { errors, isFailure } from '@portico/sdk';
 
 import { parsePrefix } from '../address/interval.ts';
 import type { Model, Rule } from '../draft/model.ts';
-import { termsOf } from '../draft/terms.ts';
+import { termsOf } from '../draft/objects/terms.ts';
 import { firewallErrors } from '../errors.ts';
 import { Evaluator, type Packet } from '../evaluate/evaluator.ts';
 import type { Listed, Nft } from '../kernel/nft.ts';

@@ -1,8 +1,8 @@
 /** Reads the rules of ufw: `ufw show added` and `ufw status verbose`. */
 import { readPrefix } from '../address/interval.ts';
 import { readPorts } from '../address/ports.ts';
-import { knownServices } from '../draft/known-services.ts';
 import type { Policy } from '../draft/model.ts';
+import { knownServices } from '../draft/objects/known-services.ts';
 import { actionOf, type Adopted, type AdoptedRule, adoptedRule, nothingAdopted } from './adopted.ts';
 
 /** `limit` of ufw: six connections in half a minute. */

@@ -1,7 +1,7 @@
 /** Routes of the zones, sets and translations of the draft. All three work alike. */
 import { type AnySchema, joi, pages, type PluginRoute, reply, type RouteUi } from '@portico/sdk';
 
-import type { Kind, Kinds, Sent } from '../draft/objects.ts';
+import type { Kind, Kinds, Sent } from '../draft/objects/objects.ts';
 import { changedNat, changedSet, changedZone, newNat, newSet, newZone } from '../draft/schema.ts';
 import { natView, type SetView, setView, zoneView } from '../draft/views.ts';
 import type { Services } from '../services.ts';

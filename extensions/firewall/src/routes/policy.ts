@@ -1,9 +1,9 @@
 /** Routes of the policies and of services by name. */
 import { joi, pages, reply } from '@portico/sdk';
 
-import { knownServices } from '../draft/known-services.ts';
+import { knownServices } from '../draft/objects/known-services.ts';
+import { changePolicy, createService, removeService } from '../draft/objects/services.ts';
 import { changedPolicy, newService, objectName } from '../draft/schema.ts';
-import { changePolicy, createService, removeService } from '../draft/services.ts';
 import { policyView, serviceView } from '../draft/views.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';

@@ -8,7 +8,7 @@ import { wholeTable } from '../ruleset/commands.ts';
 import { rulesetText } from '../ruleset/text.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { lockOutOf } from './trial.ts';
+import { lockOutOf } from './changes/trial.ts';
 
 const which = joi.choice({ draft: 'The draft', applied: 'What is applied' });
 

@@ -2,8 +2,8 @@
 import { formatAddress } from '../address/interval.ts';
 import { mergePorts, readPorts } from '../address/ports.ts';
 import type { Action, Direction, Model, Nat, Rule } from '../draft/model.ts';
+import { addressTerms, termsOf, zoneTerms } from '../draft/objects/terms.ts';
 import { parseTarget } from '../draft/target.ts';
-import { addressTerms, termsOf, zoneTerms } from '../draft/terms.ts';
 import { forwardBase, inputBase, outputBase } from './base.ts';
 import {
     addressMatch,

@@ -2,7 +2,7 @@
 import { bitsOf, type Family, formatAddress, type Interval, prefixLengthOf } from '../address/interval.ts';
 import { mergePorts, type PortRange } from '../address/ports.ts';
 import type { Direction } from '../draft/model.ts';
-import type { AddressTerm, RuleTerms, ServiceTerm, ZoneTerm } from '../draft/terms.ts';
+import type { AddressTerm, RuleTerms, ServiceTerm, ZoneTerm } from '../draft/objects/terms.ts';
 import { kernelSetName, type Statement } from './ruleset.ts';
 
 const protocolOf = { ipv4: 'ip', ipv6: 'ip6' } as const;

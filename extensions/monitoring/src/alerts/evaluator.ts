@@ -3,7 +3,7 @@ import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { type AlertRow, RuleEntity, type RuleRow, StateEntity } from '../entities.ts';
-import { parseSeriesName } from '../metrics.ts';
+import { parseSeriesName } from '../sampling/metrics.ts';
 import type { AlertJournal } from './journal.ts';
 import {
     advance,

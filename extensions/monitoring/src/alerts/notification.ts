@@ -2,7 +2,7 @@
 import type { Notification } from '@portico/sdk';
 
 import type { AlertRow } from '../entities.ts';
-import { nameSeries } from '../metrics.ts';
+import { nameSeries } from '../sampling/metrics.ts';
 
 /** Describes an alert as it is now: that it fires, or that it is over. */
 export function describeAlert(alert: AlertRow): Notification {

@@ -6,8 +6,8 @@ import type { EntityManager } from '@portico/sdk/db';
 
 import { RuleEntity, type RuleRow } from '../entities.ts';
 import { monitoringErrors } from '../errors.ts';
-import { parseSeriesName } from '../metrics.ts';
 import { describeProblem, writeNamed } from '../named.ts';
+import { parseSeriesName } from '../sampling/metrics.ts';
 import type { Ctx } from '../settings.ts';
 import type { RuleEvaluator } from './evaluator.ts';
 import { type ChangedRule, type NewRule, type RuleView, toRuleView } from './schema.ts';

@@ -11,11 +11,11 @@ import type { Machine } from '../sampling/sources/machine.ts';
 import type { Ctx } from '../settings.ts';
 import { ExportEntity, type ExportRow } from './entities.ts';
 import { type ExportFields, fieldsOf } from './input.ts';
+import { type Batch, batchOf } from './protocols/series.ts';
 import { ExportQueue } from './queue.ts';
 import type { ChangedExport, NewExport } from './schema.ts';
 import { encode, send, type Sent } from './send.ts';
 import { Sender } from './sender.ts';
-import { type Batch, batchOf } from './series.ts';
 
 const mostExports = 20;
 

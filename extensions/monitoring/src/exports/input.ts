@@ -2,7 +2,7 @@
 import { errors, joi } from '@portico/sdk';
 
 import { readHeaders } from '../headers.ts';
-import { parseSeriesName } from '../metrics.ts';
+import { parseSeriesName } from '../sampling/metrics.ts';
 import { type NewExport, newExport } from './schema.ts';
 
 /** The fields of an export, with the values of its headers. */

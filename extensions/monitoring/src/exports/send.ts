@@ -1,9 +1,9 @@
 /** One request to another system. */
 import type { Ctx } from '../settings.ts';
-import { encodeOtlp, otlpHeaders } from './otlp.ts';
-import { encodeRemoteWrite, remoteWriteHeaders } from './remote-write.ts';
+import { encodeOtlp, otlpHeaders } from './protocols/otlp.ts';
+import { encodeRemoteWrite, remoteWriteHeaders } from './protocols/remote-write.ts';
+import type { Batch } from './protocols/series.ts';
 import type { NewExport } from './schema.ts';
-import type { Batch } from './series.ts';
 
 /** Where a batch goes. */
 export interface Target {

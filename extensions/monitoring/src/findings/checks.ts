@@ -1,6 +1,6 @@
 /** Uptime checks that are not up. */
 import type { SeenCheck } from '../checks/state.ts';
-import { nameSeries } from '../metrics.ts';
+import { nameSeries } from '../sampling/metrics.ts';
 import type { Finding } from './finding.ts';
 
 /** What helps, by the beginning of the code that says which step failed. */

@@ -1,5 +1,5 @@
 /** Disks that are nearly full, or do not answer. */
-import { nameSeries } from '../metrics.ts';
+import { nameSeries } from '../sampling/metrics.ts';
 import type { DiskView } from '../sampling/sample.ts';
 import type { Finding } from './finding.ts';
 

@@ -1,5 +1,5 @@
 /** Problems of the monitoring itself. */
-import type { Monitor } from '../monitor.ts';
+import type { Monitor } from '../sampling/monitor.ts';
 import type { Ctx } from '../settings.ts';
 import type { Finding } from './finding.ts';
 

@@ -1,7 +1,7 @@
 /** Everything that is not as it should be, in one answer. */
 import { type Actor, joi, type Value } from '@portico/sdk';
 
-import { nameSeries } from '../metrics.ts';
+import { nameSeries } from '../sampling/metrics.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { findFailedUnits } from '../units/findings.ts';

@@ -2,8 +2,8 @@
 import type { Frozen } from '@portico/sdk';
 
 import type { AlertRow } from '../entities.ts';
-import type { MonitorStatus } from '../monitor.ts';
 import { matchesAny } from '../sampling/glob.ts';
+import type { MonitorStatus } from '../sampling/monitor.ts';
 import type { Extras, Reading } from '../sampling/sampler.ts';
 import { ticksPerSecond } from '../sampling/sources/system.ts';
 import type { Settings } from '../settings.ts';

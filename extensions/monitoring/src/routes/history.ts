@@ -2,8 +2,8 @@
 import { errors, joi } from '@portico/sdk';
 
 import { monitoringErrors } from '../errors.ts';
-import { type MetricReference, nameSeries, parseSeriesName } from '../metrics.ts';
-import type { Monitor } from '../monitor.ts';
+import { type MetricReference, nameSeries, parseSeriesName } from '../sampling/metrics.ts';
+import type { Monitor } from '../sampling/monitor.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 

@@ -2,7 +2,7 @@
 import { joi } from '@portico/sdk';
 
 import { feedEvents } from '../event-feed.ts';
-import { metrics, scopes, units } from '../metrics.ts';
+import { metrics, scopes, units } from '../sampling/metrics.ts';
 import { sampleSchema } from '../sampling/sample.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';

@@ -3,8 +3,8 @@ import { isFailure } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
-import type { Account } from '../sites/accounts.ts';
-import type { Folders } from '../sites/folders.ts';
+import type { Account } from '../sites/machine/accounts.ts';
+import type { Folders } from '../sites/machine/folders.ts';
 import { configFolder, type Site, socketPath, statusSocketPath } from '../sites/site.ts';
 import type { Release } from '../versions/releases.ts';
 import { type Config, render } from './render.ts';

@@ -6,7 +6,7 @@ import { isFailure, type ServiceInfo } from '@portico/sdk';
 import { iniEnvironment } from '../config/configurations.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
-import { siteUmask } from '../sites/folders.ts';
+import { siteUmask } from '../sites/machine/folders.ts';
 import { configFolder, serviceName, type Site } from '../sites/site.ts';
 import type { Release } from '../versions/releases.ts';
 import { readStatus } from './status.ts';

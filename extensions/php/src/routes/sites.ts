@@ -3,7 +3,7 @@ import { errors, joi, reply, requireVersion, taskSchema } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { newSiteSchema, siteChangeSchema, siteSchema } from '../sites/input.ts';
+import { newSiteSchema, siteChangeSchema, siteSchema } from '../sites/creation/input.ts';
 import { siteView } from '../sites/views.ts';
 import type { SwitchInput } from '../switching/switches.ts';
 import { acceptTask } from '../task-replies.ts';

@@ -5,7 +5,7 @@ import { pluginErrors } from '../errors.ts';
 import { readOpcache, readStatus, resetOpcache } from '../fpm/status.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { siteSchema } from '../sites/input.ts';
+import { siteSchema } from '../sites/creation/input.ts';
 import type { Site } from '../sites/site.ts';
 import { siteView } from '../sites/views.ts';
 import { nothing, siteParams, withSite } from './params.ts';

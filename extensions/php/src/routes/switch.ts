@@ -3,7 +3,7 @@ import { errors, joi, taskSchema } from '@portico/sdk';
 
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { releaseSchema } from '../sites/input.ts';
+import { releaseSchema } from '../sites/creation/input.ts';
 import { switchWork } from '../sites/views.ts';
 import { acceptTask } from '../task-replies.ts';
 import { siteParams, takeSite } from './params.ts';

@@ -2,8 +2,8 @@
 import type { FileEntry } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
-import type { Account, Accounts } from '../sites/accounts.ts';
-import type { Folders } from '../sites/folders.ts';
+import type { Account, Accounts } from '../sites/machine/accounts.ts';
+import type { Folders } from '../sites/machine/folders.ts';
 import type { Site } from '../sites/site.ts';
 
 /** An entry that is not as it should be. */

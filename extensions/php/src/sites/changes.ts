@@ -9,11 +9,11 @@ import type { Masters } from '../fpm/masters.ts';
 import type { Ctx } from '../settings.ts';
 import type { Slots } from '../switching/slots.ts';
 import type { Releases } from '../versions/releases.ts';
-import type { Accounts } from './accounts.ts';
-import { sealed } from './creation.ts';
-import type { SiteHosts } from './hosts.ts';
-import { changedEnv, type EnvInput } from './input.ts';
-import { checkExtraPaths, checkRootFolder } from './paths.ts';
+import { sealed } from './creation/creation.ts';
+import { changedEnv, type EnvInput } from './creation/input.ts';
+import type { Accounts } from './machine/accounts.ts';
+import type { SiteHosts } from './machine/hosts.ts';
+import { checkExtraPaths, checkRootFolder } from './machine/paths.ts';
 import type { Site } from './site.ts';
 import type { SiteChange, Store } from './store.ts';
 

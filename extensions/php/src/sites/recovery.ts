@@ -5,9 +5,9 @@ import type { Ctx } from '../settings.ts';
 import type { Slots } from '../switching/slots.ts';
 import type { Switches } from '../switching/switches.ts';
 import type { Releases } from '../versions/releases.ts';
-import type { Accounts } from './accounts.ts';
-import type { Creation } from './creation.ts';
-import { takeBackDatabase } from './database.ts';
+import type { Creation } from './creation/creation.ts';
+import { takeBackDatabase } from './data/database.ts';
+import type { Accounts } from './machine/accounts.ts';
 import type { Site } from './site.ts';
 import type { Store } from './store.ts';
 

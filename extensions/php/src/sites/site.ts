@@ -2,7 +2,7 @@
 import type { DirectiveValues } from '../config/directives.ts';
 import { type Pool, usualPool } from '../config/pool.ts';
 import type { SiteRow } from '../entities.ts';
-import type { SiteDatabase } from './database.ts';
+import type { SiteDatabase } from './data/database.ts';
 
 /** A site. */
 export interface Site extends Omit<

@@ -1,7 +1,7 @@
 /** Sites as answers show them. */
 import type { ServiceInfo, Value } from '@portico/sdk';
 
-import type { siteSchema } from './input.ts';
+import type { siteSchema } from './creation/input.ts';
 import type { Locks } from './locks.ts';
 import { linkPath, serviceName, type Site } from './site.ts';
 

@@ -11,7 +11,7 @@ import type { SwitchRow, SwitchState } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Masters } from '../fpm/masters.ts';
 import type { Ctx } from '../settings.ts';
-import type { Share, SiteHosts } from '../sites/hosts.ts';
+import type { Share, SiteHosts } from '../sites/machine/hosts.ts';
 import { otherSlot, type Site } from '../sites/site.ts';
 import type { Store } from '../sites/store.ts';
 import type { Releases } from '../versions/releases.ts';

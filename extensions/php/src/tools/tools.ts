@@ -4,7 +4,7 @@ import { errors, isFailure } from '@portico/sdk';
 import { type Configurations, iniEnvironment } from '../config/configurations.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
-import { siteUmask } from '../sites/folders.ts';
+import { siteUmask } from '../sites/machine/folders.ts';
 import { configFolder, type Site } from '../sites/site.ts';
 import { findProgram } from '../versions/programs.ts';
 import type { Releases } from '../versions/releases.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { GitServer } from '../../deploy/git-server.ts';
+import { GitServer } from '../../deploy/support/git-server.ts';
 import { type Part, png } from '../publisher.ts';
 import { AppstoreRig } from '../rig.ts';
 

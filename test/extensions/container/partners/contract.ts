@@ -8,8 +8,8 @@ import * as Lab from '@hapi/lab';
 
 import type { ContainerContract } from '../../../../extensions/container/src/contract.ts';
 import { image, registryAddress } from '../engines.ts';
-import { describeOnEngines } from '../on-engines.ts';
-import type { ContainerRig } from '../rig.ts';
+import { describeOnEngines } from '../support/on-engines.ts';
+import type { ContainerRig } from '../support/rig.ts';
 
 export const lab = Lab.script();
 

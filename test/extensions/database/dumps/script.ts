@@ -2,7 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { Script } from '../../../../extensions/database/src/dumps/script.ts';
-import type { KindName } from '../../../../extensions/database/src/kind.ts';
+import type { KindName } from '../../../../extensions/database/src/kinds/kind.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

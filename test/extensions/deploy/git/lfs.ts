@@ -8,7 +8,7 @@ import * as Lab from '@hapi/lab';
 
 import { openSshd } from '../../../support/servers/storage/sshd.ts';
 import { itUnless } from '../../../support/skip.ts';
-import { DeployRig, withoutSandbox } from '../rig.ts';
+import { DeployRig, withoutSandbox } from '../support/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -4,7 +4,7 @@ import { isWebhookProven } from '@portico/sdk';
 
 import { deliveryId, pushOf } from '../../../../extensions/deploy/src/triggers/delivery.ts';
 import { pullRequestOf } from '../../../../extensions/deploy/src/triggers/pull-request.ts';
-import { pullOf, pushOf as writePush, type Sender, signed } from '../deliveries.ts';
+import { pullOf, pushOf as writePush, type Sender, signed } from '../forges/deliveries.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

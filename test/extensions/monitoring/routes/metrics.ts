@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { metrics } from '../../../../extensions/monitoring/src/metrics.ts';
+import { metrics } from '../../../../extensions/monitoring/src/sampling/metrics.ts';
 import { snapshot } from '../machine.ts';
 import { createMonitoringRig, type MonitoringRig } from '../rig.ts';
 

@@ -1,0 +1,104 @@
+/** Routes of what the engine uses of the disk. */
+import { joi, reply, taskSchema } from '@portico/sdk';
+
+import { pruneKinds } from '../../prune/prune.ts';
+import type { Services } from '../../services.ts';
+import type { Ctx } from '../../settings.ts';
+
+const usage = (label: string) =>
+    joi
+        .object({
+            count: joi.number().integer().required().label('Number'),
+            bytes: joi.number().required().label('Size').unit('byte'),
+            reclaimableBytes: joi.number().required().label('Used for nothing').unit('byte')
+        })
+        .required()
+        .label(label);
+const pruned = joi.object({
+    items: joi
+        .array()
+        .items(
+            joi.object({
+                kind: joi
+                    .valid(...pruneKinds)
+                    .required()
+                    .label('Kind'),
+                id: joi.string().required().label('Id'),
+                name: joi.string().required().label('Name'),
+                bytes: joi.number().required().label('Size').unit('byte')
+            })
+        )
+        .required()
+        .label('What goes'),
+    bytes: joi.number().required().label('Size').unit('byte')
+});
+
+/** Registers the routes of usage and pruning. */
+export function registerPruneRoutes(ctx: Ctx, { prune }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/usage',
+        id: 'usage',
+        access: 'read',
+        summary: 'What the engine uses of the disk',
+        timeoutSeconds: 130,
+        ui: { title: 'Disk', role: 'card', order: 9 },
+        returns: joi.object({
+            images: usage('Images'),
+            containers: usage('Containers'),
+            volumes: usage('Volumes'),
+            buildCache: usage('Cache of builds')
+        }),
+        handler: () => prune.usage()
+    });
+    ctx.route({
+        method: 'POST',
+        path: '/prune',
+        id: 'prune',
+        access: 'write',
+        summary: 'Remove what is used for nothing',
+        description:
+            'With `dryRun`, 200 says what would go, and nothing does. What belongs to a stack or a plugin, and images that a revision could go back to, never go. Without `all`, images and volumes with a name stay.',
+        timeoutSeconds: 130,
+        effect: 'destructive',
+        ui: { title: 'Prune', confirm: 'Remove what is used for nothing?' },
+        returns: joi.alternatives(pruned, taskSchema),
+        audit: { action: 'prune', resource: 'engine' },
+        validate: {
+            payload: joi.object({
+                what: joi
+                    .array()
+                    .items(
+                        joi.choice({
+                            containers: 'Containers that ended',
+                            images: 'Images',
+                            networks: 'Networks',
+                            volumes: 'Volumes',
+                            buildCache: 'The cache of builds'
+                        })
+                    )
+                    .min(1)
+                    .required()
+                    .label('What'),
+                all: joi.boolean().default(false).label('Also those with a name'),
+                olderThanHours: joi
+                    .number()
+                    .integer()
+                    .min(0)
+                    .max(87_600)
+                    .default(0)
+                    .label('Older than')
+                    .unit('hour'),
+                dryRun: joi.boolean().default(false).label('Only say what would go')
+            })
+        },
+        async handler({ payload: { dryRun, ...input }, actor, audit }) {
+            if (dryRun) {
+                const items = (await prune.find(input)).map((item) => ({ ...item }));
+                return { items, bytes: items.reduce((sum, { bytes }) => sum + bytes, 0) };
+            }
+            audit({ after: input });
+            return reply.accepted(await prune.begin(input, actor));
+        }
+    });
+}

@@ -1,7 +1,0 @@
-/** All kinds of servers. */
-import type { Kind, KindName } from './kind.ts';
-import { mysql } from './mysql/index.ts';
-import { postgresql } from './postgresql/index.ts';
-
-/** The kinds by their names. */
-export const kinds: Readonly<Record<KindName, Kind>> = { mysql, postgresql };

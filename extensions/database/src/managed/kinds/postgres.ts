@@ -1,0 +1,182 @@
+/** PostgreSQL as a server that the panel runs. */
+import { access, readdir } from 'node:fs/promises';
+
+import type { Session } from '../../kinds/kind.ts';
+import {
+    type Engine,
+    type Option,
+    type OptionValue,
+    type Plan,
+    type Preset,
+    type RunningOption,
+    share
+} from '../engine.ts';
+
+const options: readonly Option[] = [
+    { name: 'shared_buffers', type: 'bytes', min: 128 * 1024, restart: true },
+    { name: 'effective_cache_size', type: 'bytes', min: 8 * 1024, restart: false },
+    { name: 'work_mem', type: 'bytes', min: 64 * 1024, restart: false },
+    { name: 'maintenance_work_mem', type: 'bytes', min: 1024 ** 2, restart: false },
+    { name: 'max_connections', type: 'integer', min: 10, max: 100_000, restart: true },
+    { name: 'max_wal_size', type: 'bytes', min: 32 * 1024 ** 2, restart: false },
+    { name: 'synchronous_commit', type: 'choice', choices: ['on', 'local', 'off'], restart: false },
+    { name: 'random_page_cost', type: 'integer', min: 1, max: 100, restart: false },
+    { name: 'statement_timeout', type: 'milliseconds', min: 0, max: 2_147_483_647, restart: false },
+    {
+        name: 'idle_in_transaction_session_timeout',
+        type: 'milliseconds',
+        min: 0,
+        max: 2_147_483_647,
+        restart: false
+    },
+    { name: 'log_min_duration_statement', type: 'milliseconds', min: -1, max: 2_147_483_647, restart: false },
+    { name: 'autovacuum', type: 'boolean', restart: false },
+    { name: 'jit', type: 'boolean', restart: false }
+];
+const presets: Readonly<
+    Record<Preset, { buffers: number; cache: number; work: number; connections: number }>
+> = {
+    tiny: { buffers: 0.15, cache: 0.4, work: 0.1, connections: 30 },
+    web: { buffers: 0.25, cache: 0.6, work: 0.25, connections: 150 },
+    oltp: { buffers: 0.3, cache: 0.7, work: 0.2, connections: 300 },
+    olap: { buffers: 0.3, cache: 0.7, work: 0.4, connections: 30 }
+};
+const folder = '/usr/lib/postgresql';
+const unitBytes: Readonly<Record<string, number>> = {
+    B: 1,
+    kB: 1024,
+    '8kB': 8192,
+    MB: 1024 ** 2,
+    '16MB': 16 * 1024 ** 2
+};
+
+/** The engine on the releases of PostgreSQL that are installed. */
+export const postgres: Engine = {
+    kind: 'postgresql',
+    account: 'postgres',
+    install: 'apt-get install postgresql',
+    options,
+    releases,
+    presetOptions,
+    configFiles: ({ options: given, remote }) => ({
+        'postgresql.conf': Object.entries({
+            ...given,
+            ...(remote === null
+                ? {}
+                : { ssl: true, ssl_cert_file: remote.certificateFile, ssl_key_file: remote.keyFile }),
+            shared_preload_libraries: 'pg_stat_statements',
+            timezone: 'UTC',
+            log_timezone: 'UTC'
+        })
+            .map(([name, value]) => `${name} = '${textOf(name, value)}'\n`)
+            .join(''),
+        'pg_hba.conf': [
+            'local all all scram-sha-256',
+            'host all all 127.0.0.1/32 scram-sha-256',
+            'host all all ::1/128 scram-sha-256',
+            ...(remote?.allow ?? []).map((network) => `hostssl all all ${network} scram-sha-256`),
+            ''
+        ].join('\n')
+    }),
+    async initialise({ release, dataFolder }, run, { username, password }) {
+        await run(
+            `${folder}/${release}/bin/initdb`,
+            [
+                `--pgdata=${dataFolder}`,
+                `--username=${username}`,
+                '--auth=scram-sha-256',
+                '--pwfile=password',
+                '--encoding=UTF8',
+                '--locale=C.UTF-8',
+                '--data-checksums'
+            ],
+            { privateFiles: { password: `${password}\n` } }
+        );
+    },
+    service: (plan) => ({
+        file: `${folder}/${plan.release}/bin/postgres`,
+        args: argumentsOf(plan),
+        // Ends sessions, and then the server in good order.
+        stopSignal: 'SIGINT',
+        reloadSignal: 'SIGHUP'
+    }),
+    socket: ({ runFolder }) => runFolder,
+    running,
+    apply: null
+};
+
+function argumentsOf({ dataFolder, configFolder, runFolder, port, remote }: Plan): readonly string[] {
+    const set = {
+        config_file: `${configFolder}/postgresql.conf`,
+        hba_file: `${configFolder}/pg_hba.conf`,
+        unix_socket_directories: `"${runFolder.replaceAll('"', '""')}"`,
+        listen_addresses: remote === null ? '127.0.0.1' : '*',
+        port: String(port)
+    };
+    return ['-D', dataFolder, ...Object.entries(set).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+}
+
+async function releases(): Promise<readonly string[]> {
+    const names = (await readdir(folder).catch(() => [])).filter((name) => /^\d+$/.test(name));
+    const found = await Promise.all(
+        names.map((name) =>
+            access(`${folder}/${name}/bin/postgres`).then(
+                () => [name],
+                () => []
+            )
+        )
+    );
+    return found.flat().sort((one, other) => Number(other) - Number(one));
+}
+
+function presetOptions(preset: Preset, memoryBytes: number): Record<string, OptionValue> {
+    const { buffers, cache, work, connections } = presets[preset];
+    return {
+        shared_buffers: share(memoryBytes, buffers, 16),
+        effective_cache_size: share(memoryBytes, cache, 32),
+        work_mem: share(memoryBytes, work / connections, 1, 1_024),
+        maintenance_work_mem: share(memoryBytes, 1 / 16, 8, 2_048),
+        max_connections: connections,
+        max_wal_size: share(memoryBytes, 1, 256, 8_192)
+    };
+}
+
+async function running(session: Session): Promise<ReadonlyMap<string, RunningOption>> {
+    const rows = (await session.all(
+        'select name, setting as value, unit, boot_val as usual from pg_settings where name = any($1)',
+        [options.map(({ name }) => name)]
+    )) as { name: string; value: string; unit: string | null; usual: string }[];
+    const found = new Map(rows.map((row) => [row.name, row]));
+    return new Map(
+        options.map((option) => {
+            const row = found.get(option.name);
+            return [
+                option.name,
+                row === undefined
+                    ? { value: null, default: null }
+                    : {
+                          value: valueOf(option, row.value, row.unit),
+                          default: valueOf(option, row.usual, row.unit)
+                      }
+            ];
+        })
+    );
+}
+
+function valueOf({ type }: Option, text: string, unit: string | null): OptionValue {
+    if (type === 'boolean') {
+        return text === 'on';
+    }
+    return type === 'choice' ? text : Number(text) * (type === 'bytes' ? (unitBytes[unit ?? 'B'] ?? 1) : 1);
+}
+
+function textOf(name: string, value: OptionValue): string {
+    const isBytes = options.some((option) => option.name === name && option.type === 'bytes');
+    return typeof value === 'boolean'
+        ? value
+            ? 'on'
+            : 'off'
+        : isBytes
+          ? `${Math.floor(Number(value) / 1024)}kB`
+          : String(value);
+}

@@ -1,0 +1,189 @@
+/** The programs of servers that the panel runs: their configuration, their services, and whether they answer. */
+import { totalmem } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
+
+import type { ServiceInfo } from '@portico/sdk';
+
+import { fail } from '../../errors.ts';
+import type { KindName } from '../../kinds/kind.ts';
+import type { Servers } from '../../servers/servers.ts';
+import type { Ctx } from '../../settings.ts';
+import { accountOf, type MachineAccount } from '../accounts.ts';
+import type { Engine, OptionValue, Plan } from '../engine.ts';
+import { certificateName, type Folders, keyName } from '../folders.ts';
+import { type ManagedRows, type ManagedServer, ownUsername } from '../rows.ts';
+import { startSeconds } from '../states.ts';
+
+const servicePrefix = 'server-';
+const stopSeconds = 60;
+const initialiseSeconds = 600;
+const pollMs = 50;
+/** A port may be taken for a moment by an outgoing connection; then a later start succeeds. */
+const mostExits = 3;
+/** The least memory that servers are sized for, where no limit is given. */
+const leastBudget = 256 * 1024 * 1024;
+/** Lines of a server's output that say why it did not start. */
+const lastLines = 8;
+
+/** What the programs need. */
+export interface ProgramsOptions {
+    readonly ctx: Ctx;
+    readonly servers: Servers;
+    readonly rows: ManagedRows;
+    readonly folders: Folders;
+    readonly engines: Readonly<Record<KindName, Engine>>;
+}
+
+/** Starts, configures and asks them. */
+export class Programs {
+    readonly #options: ProgramsOptions;
+
+    constructor(options: ProgramsOptions) {
+        this.#options = options;
+    }
+
+    /** The services of all servers, by the servers' numbers. */
+    async all(): Promise<ReadonlyMap<number, ServiceInfo>> {
+        const all = await this.#options.ctx.services.list();
+        return new Map(all.map((info) => [Number(info.name.slice(servicePrefix.length)), info]));
+    }
+
+    /** The service of a server; null when there is none. */
+    async info(id: number): Promise<ServiceInfo | null> {
+        return (await this.all()).get(id) ?? null;
+    }
+
+    /** Lines that a server writes. */
+    async *lines(
+        id: number,
+        options: { readonly tail: number; readonly follow: boolean; readonly signal: AbortSignal }
+    ): AsyncGenerator<string> {
+        for await (const { text } of this.#options.ctx.services.output(serviceOf(id), options)) {
+            yield text;
+        }
+    }
+
+    /** The options that a server is to have, beside its own defaults. */
+    wanted({ server, managed }: ManagedServer): Readonly<Record<string, OptionValue>> {
+        const budget = managed.memoryBytes ?? Math.max(leastBudget, totalmem() / 4);
+        return {
+            ...this.#options.engines[server.kind].presetOptions(managed.preset, budget),
+            ...managed.options
+        };
+    }
+
+    /** Fills the data folder of a new server. @throws SERVER_OFFLINE 50350 with what the program wrote */
+    async initialise(found: ManagedServer, password: string, signal: AbortSignal): Promise<void> {
+        const { ctx, engines } = this.#options;
+        const { kind } = found.server;
+        const account = await this.account(kind);
+        await engines[kind].initialise(
+            this.#plan(found),
+            async (file, args, given = {}) => {
+                const { code, stdout, stderr } = await ctx.exec(file, args, {
+                    ...(account === null ? {} : { user: account.name }),
+                    ...given,
+                    ...(given.privateFiles === undefined ? { cwd: '/' } : {}),
+                    timeoutSeconds: initialiseSeconds,
+                    signal
+                });
+                signal.throwIfAborted();
+                if (code !== 0) {
+                    const said = `${stdout}\n${stderr}`.replaceAll(password, '…').trim().slice(-1_000);
+                    throw fail.SERVER_OFFLINE({ message: `${file} ended with ${code}: ${said}` });
+                }
+            },
+            { username: ownUsername, password }
+        );
+    }
+
+    /** Writes the configuration. */
+    async configure(found: ManagedServer): Promise<void> {
+        const { folders, engines } = this.#options;
+        await folders.configure(found.server.id, engines[found.server.kind].configFiles(this.#plan(found)));
+    }
+
+    /** Makes the service, or restarts one whose command is another now. */
+    async put(found: ManagedServer): Promise<ServiceInfo> {
+        const { ctx, engines } = this.#options;
+        const { server, managed } = found;
+        const account = await this.account(server.kind);
+        return ctx.services.put(serviceOf(server.id), {
+            ...engines[server.kind].service(this.#plan(found)),
+            ...(account === null ? {} : { user: account.name }),
+            ...(managed.memoryBytes === null
+                ? {}
+                : { limits: { group: { memoryBytes: managed.memoryBytes } } }),
+            stopSeconds
+        });
+    }
+
+    /** Starts, stops or restarts a service, or lets the server read its configuration again. */
+    async change(id: number, change: 'start' | 'stop' | 'restart' | 'reload'): Promise<void> {
+        await this.#options.ctx.services[change](serviceOf(id));
+    }
+
+    /** Ends a service, and forgets it. */
+    async remove(id: number): Promise<void> {
+        await this.#options.ctx.services.remove(serviceOf(id));
+    }
+
+    /** Waits until a server answers. @throws SERVER_OFFLINE 50350 with what it wrote last */
+    async waitUp(id: number, signal: AbortSignal): Promise<void> {
+        const before = (await this.info(id))?.exits ?? 0;
+        for (const end = performance.now() + startSeconds * 1_000; ;) {
+            signal.throwIfAborted();
+            try {
+                await this.#options.servers.test(id);
+                return;
+            } catch (error) {
+                const info = await this.info(id);
+                const isEnding = info === null || info.state !== 'running' || info.exits > before + mostExits;
+                if (isEnding || performance.now() > end) {
+                    throw fail.SERVER_OFFLINE({ message: await this.#whyDown(id, error) }, { cause: error });
+                }
+            }
+            await wait(pollMs);
+        }
+    }
+
+    /** The account that servers of a kind run as; null where the panel is not root. */
+    account(kind: KindName): Promise<MachineAccount | null> {
+        // eslint-disable-next-line portico/glossary -- it is the name of the account
+        return accountOf([this.#options.engines[kind].account, 'nobody']);
+    }
+
+    async #whyDown(id: number, error: unknown): Promise<string> {
+        const lines: string[] = [];
+        try {
+            const options = { tail: lastLines, follow: false, signal: this.#options.ctx.signal };
+            lines.push(...(await Array.fromAsync(this.lines(id, options))));
+        } catch {
+            // Without its output, the failed login is what there is to say.
+        }
+        return ['it did not start', ...lines, (error as Error).message].join('; ').slice(0, 2_000);
+    }
+
+    #plan(found: ManagedServer): Plan {
+        const { server, managed } = found;
+        const { tlsFolder, ...folders } = this.#options.folders.of(server.id);
+        return {
+            release: managed.release,
+            port: server.port,
+            ...folders,
+            remote: managed.remote
+                ? {
+                      certificateFile: `${tlsFolder}/${certificateName}`,
+                      keyFile: `${tlsFolder}/${keyName}`,
+                      allow: managed.allow
+                  }
+                : null,
+            options: this.wanted(found)
+        };
+    }
+}
+
+/** The name of a server's service. */
+function serviceOf(id: number): string {
+    return `${servicePrefix}${id}`;
+}

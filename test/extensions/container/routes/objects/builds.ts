@@ -1,0 +1,131 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { image } from '../../engines.ts';
+import { archiveOf } from '../../support.ts';
+import { describeOnEngines } from '../../support/on-engines.ts';
+
+export const lab = Lab.script();
+
+const tar = { headers: { 'content-type': 'application/x-tar' } };
+
+/** Text of what comes from a terminal until a pattern is in it. */
+async function shown(socket: AsyncIterable<string | Uint8Array>, until: RegExp): Promise<string> {
+    let text = '';
+    for await (const message of socket) {
+        text += typeof message === 'string' ? message : Buffer.from(message).toString();
+        if (until.test(text)) {
+            break;
+        }
+    }
+    return text;
+}
+
+describeOnEngines(
+    lab,
+    'Builds, archives of images and terminals on a real engine',
+    (real) => {
+        real('POST /builds takes the context, builds, and keeps nothing of it', async (rig) => {
+            const begin = (more: object = {}) =>
+                rig.post('/builds', { tag: 'made:1', args: { TOKEN: 'very-secret' }, ...more });
+            const send = async (dockerfile: string, more: object = {}) => {
+                const { data } = await begin(more);
+                const context = archiveOf(
+                    { Dockerfile: dockerfile, 'sub/Other': dockerfile, hello: 'hi' },
+                    true
+                );
+                const { data: task } = await rig.host
+                    .as('admin')
+                    .put<{ id: number }>(`/builds/${data.id}/context`, context, tar);
+                return rig.host.tasks.wait(task.id);
+            };
+            const file = `FROM ${image} AS one\nARG TOKEN\nADD hello /hello\nRUN echo "has $TOKEN"\nFROM one AS two\nRUN exit 9`;
+            const done = await send(file, { target: 'one', dockerfile: 'sub/Other' });
+            expect(done).to.include({ state: 'succeeded' });
+            const { data: built } = await rig.get('/images/made:1');
+            expect(built.id).to.contain((done.result as { id: string }).id.replace('sha256:', ''));
+            const failed = await send(file);
+            expect([failed.state, (failed.error as { code: number }).code]).to.equal(['failed', 42254]);
+            expect(JSON.stringify([rig.host.audit, rig.host.log])).to.not.contain('very-secret');
+            const { data: late } = await begin();
+            expect(
+                (await rig.host.as('operator').put(`/builds/${late.id}/context`, 'x', tar)).status
+            ).to.equal(403);
+            expect((await rig.host.as('admin').put('/builds/absent/context', 'x', tar)).code).to.equal(40400);
+            expect(readdirSync(join(rig.folder, 'stacks', '.builds'))).to.equal([]);
+        });
+
+        real('GET /images/{id}/save gives what POST /images/load takes', async (rig) => {
+            await rig.engine.importImage('saved/app:1', 'saved');
+            const { data: before } = await rig.get('/images/saved%2Fapp:1');
+            const admin = rig.host.as('admin');
+            const saved = await admin.fetch('GET', '/images/saved%2Fapp:1/save');
+            const archive = new Uint8Array(await saved.arrayBuffer());
+            expect([saved.status, archive.length > 100_000]).to.equal([200, true]);
+            await rig.ask('DELETE', '/images/saved%2Fapp:1');
+            const { data: task } = await admin.post<{ id: number }>('/images/load', archive, tar);
+            const { result } = await rig.host.tasks.wait(task.id);
+            expect(result).to.equal({ images: ['saved/app:1'] });
+            expect((await rig.get('/images/saved%2Fapp:1')).data.id).to.equal(before.id);
+            const { data: broken } = await admin.post<{ id: number }>('/images/load', 'no archive', tar);
+            expect((await rig.host.tasks.wait(broken.id)).state).to.equal('failed');
+            expect(readdirSync(join(rig.folder, 'stacks', '.uploads'))).to.equal([]);
+            expect((await admin.get('/images/absent/save')).code).to.equal(40400);
+            expect((await admin.get('/images/search?q=nginx')).code).to.equal(50250);
+        });
+
+        real(
+            'POST /containers/{id}/sessions opens terminals that are sized, limited, and end',
+            async (rig) => {
+                await rig.make('/containers', {
+                    name: 'term',
+                    image,
+                    command: ['sleep', '1000'],
+                    stopSeconds: 0
+                });
+                const open = async (body: object = {}) => {
+                    const { data } = await rig.post('/containers/term/sessions', body);
+                    return rig.host.as('anonymous').socket(data.path);
+                };
+                const ask = (who: Parameters<typeof rig.ask>[3]) =>
+                    rig.ask('POST', '/containers/term/sessions', {}, who);
+                expect((await ask({ role: 'admin', fresh: false })).code).to.equal(40301);
+                expect((await ask({ role: 'operator' })).status).to.equal(403);
+                const socket = await open({ columns: 101, rows: 31 });
+                socket.send(Buffer.from('stty size; echo $TERM\n'));
+                expect(await shown(socket, /256color\r?\n/)).to.contain('31 101');
+                socket.send(JSON.stringify({ columns: 90, rows: 20 }));
+                socket.send(Buffer.from('sleep 0.2; stty size; echo re""sized\n'));
+                expect(await shown(socket, /resized/)).to.contain('20 90');
+                const second = await open({ command: ['sh', '-c', 'read line; exit 4'] });
+                while ((await rig.post('/containers/term/sessions')).code !== 42950);
+                second.send(Buffer.from('\n'));
+                expect(await shown(second, /exitCode/)).to.contain('{"exitCode":4}');
+                expect((await second.closed).code).to.equal(1000);
+
+                // A lost connection ends what ran in the foreground, and the shell.
+                socket.send(Buffer.from('sleep 987\n'));
+                const runs = async (): Promise<boolean> =>
+                    JSON.stringify((await rig.get('/containers/term/top')).data).includes('sleep 987');
+                while (!(await runs()));
+                socket.terminate();
+                while (await runs());
+                const third = await open({ command: ['sh'] });
+                third.send('no size');
+                expect((await third.closed).code).to.equal(1011);
+                await rig.post('/containers/term/pause');
+                expect((await rig.post('/containers/term/sessions')).code).to.equal(40901);
+                await rig.post('/containers/term/unpause');
+                await rig.engine.run('tty', { Cmd: ['sh'], Tty: true, OpenStdin: true });
+                const { data: attached } = await rig.post('/containers/tty/sessions', { attach: true });
+                const own = await rig.host.as('anonymous').socket(attached.path);
+                own.send(Buffer.from('echo at""tached; exit 6\n'));
+                expect(await shown(own, /exitCode/)).to.match(/attached[^]*"exitCode":6/);
+            }
+        );
+    },
+    { settings: { sessions: 2 } }
+);
