@@ -91,9 +91,8 @@ function announcer(ctx: Ctx, catalogue: Catalogue, endpoint: Endpoint): () => vo
 }
 
 /** Removes what is older than it has to be kept, and ends what is idle. */
-export async function clean(ctx: Ctx, { approvals, calls, limits, sessions }: Services): Promise<void> {
+export async function clean(ctx: Ctx, { approvals, calls, sessions }: Services): Promise<void> {
     await sessions.sweep();
-    limits.clean();
     await approvals.expire();
     await approvals.remove({ before: Date.now() - ctx.settings.callsKept * dayMs });
     await calls.clean();

@@ -18,5 +18,9 @@ export const monitoringErrors = defineErrors({
     TOO_MANY_CHECKS: { code: 40951, message: '{limit} checks exist, and no more are allowed' },
     TOO_MANY_SILENCES: { code: 40952, message: '{limit} silences exist, and no more are allowed' },
     TOO_MANY_EXPORTS: { code: 40953, message: '{limit} exports exist, and no more are allowed' },
+    TOO_MANY_TRIES: {
+        code: 42950,
+        message: 'Too many tries by hand; the next one may be made in {retryAfter} s'
+    },
     NO_SAMPLE: { code: 50350, message: 'Nothing has been measured yet' }
 });

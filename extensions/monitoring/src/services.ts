@@ -11,6 +11,7 @@ import type { Machine } from './sampling/sources/machine.ts';
 import { ProcessList } from './sampling/sources/processes.ts';
 import type { Ctx } from './settings.ts';
 import { Traffic } from './traffic/traffic.ts';
+import { Tries } from './tries.ts';
 
 /** Everything that routes and health checks work with. */
 export interface Services {
@@ -23,6 +24,7 @@ export interface Services {
     readonly processHistory: ProcessHistory;
     readonly requests: Requests;
     readonly traffic: Traffic;
+    readonly tries: Tries;
     readonly upstreams: UpstreamTries;
 }
 
@@ -47,6 +49,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         processHistory: new ProcessHistory(ctx, machine),
         requests,
         traffic: new Traffic(ctx, requests),
+        tries: new Tries(() => machine.now()),
         upstreams: new UpstreamTries(machine)
     };
 }

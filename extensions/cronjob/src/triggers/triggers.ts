@@ -1,7 +1,7 @@
 /** Triggers: addresses by which a caller without an account, such as a build elsewhere, starts a task with the trigger's secret. */
 import { randomBytes } from 'node:crypto';
 
-import { errors, isWebhookProven, newWebhookSecret, type WebhookHeaders } from '@portico/sdk';
+import { errors, isWebhookProven, MinuteLimit, newWebhookSecret, type WebhookHeaders } from '@portico/sdk';
 
 import { TriggerEntity, type TriggerRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
@@ -22,7 +22,6 @@ export interface TriggerCall {
 }
 
 const idBytes = 16;
-const minuteMs = 60_000;
 const mostOfTask = 50;
 /** Headers that may bring the secret itself. */
 const tokens = ['x-trigger-token', 'x-gitlab-token'];
@@ -32,8 +31,8 @@ const remembered = 10_000;
 /** Makes triggers, and takes their calls. */
 export class Triggers {
     readonly #options: TriggersOptions;
-    /** Times of the proven calls of the last minute, by trigger. */
-    readonly #calls = new Map<string, number[]>();
+    /** The proven calls, by trigger. */
+    readonly #calls = new MinuteLimit();
     /** Ids of signed deliveries that were taken, with their runs; the oldest first. */
     readonly #deliveries = new Map<string, number>();
     /** Compared with where there is no trigger of that id, so that both take the same work. */
@@ -124,14 +123,10 @@ export class Triggers {
     /** @throws TOO_MANY_TRIGGERS 42950 */
     #count(id: string): void {
         const { ctx, now } = this.#options;
-        const since = now() - minuteMs;
-        const calls = (this.#calls.get(id) ?? []).filter((at) => at > since && at <= now());
-        if (calls.length >= ctx.settings.triggersPerMinute) {
-            const first = calls[0] ?? now();
-            const retryAfter = Math.max(1, Math.ceil((first + minuteMs - now()) / 1000));
+        const retryAfter = this.#calls.take(id, ctx.settings.triggersPerMinute, now());
+        if (retryAfter > 0) {
             throw pluginErrors.TOO_MANY_TRIGGERS({ retryAfter, retryAfterSeconds: retryAfter });
         }
-        this.#calls.set(id, [...calls, now()]);
     }
 
     #remember(delivery: string, runId: number): void {

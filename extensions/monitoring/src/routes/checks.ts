@@ -30,10 +30,10 @@ const params = joi.object({
 const time = joi.string().isoDate();
 
 /** Declares `/checks` and everything below it. */
-export function registerCheckRoutes(ctx: Ctx, { checks, monitor }: Services): void {
-    registerReads(ctx, checks);
-    registerChanges(ctx, checks);
-    registerTries(ctx, checks, () => monitor.now());
+export function registerCheckRoutes(ctx: Ctx, services: Services): void {
+    registerReads(ctx, services.checks);
+    registerChanges(ctx, services.checks);
+    registerTries(ctx, services);
 }
 
 function registerReads(ctx: Ctx, checks: Checks): void {
@@ -175,7 +175,7 @@ function registerChanges(ctx: Ctx, checks: Checks): void {
     });
 }
 
-function registerTries(ctx: Ctx, checks: Checks, now: () => number): void {
+function registerTries(ctx: Ctx, { checks, monitor, tries }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/checks/test',
@@ -188,9 +188,10 @@ function registerTries(ctx: Ctx, checks: Checks, now: () => number): void {
         audit: { action: 'test', resource: 'check' },
         timeoutSeconds: 75,
         validate: { payload: newCheck },
-        async handler({ payload, signal }) {
+        async handler({ payload, actor, signal }) {
+            tries.take(actor);
             const outcome = await checks.test(payload, signal);
-            return resultOf(outcome, now());
+            return resultOf(outcome, monitor.now());
         }
     });
     ctx.route({
@@ -206,8 +207,9 @@ function registerTries(ctx: Ctx, checks: Checks, now: () => number): void {
         timeoutSeconds: 75,
         description: 'It counts as any other try, but for a check that is switched off.',
         validate: { params },
-        async handler({ params: { id }, audit }) {
+        async handler({ params: { id }, actor, audit }) {
             audit({ resourceId: id });
+            tries.take(actor);
             const { outcome, at } = await checks.run(id);
             return resultOf(outcome, at);
         }

@@ -114,7 +114,7 @@ function registerChanges(ctx: Ctx, exports: Exports): void {
     });
 }
 
-function registerTest(ctx: Ctx, { exports, monitor }: Services): void {
+function registerTest(ctx: Ctx, { exports, monitor, tries }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/exports/{id}/test',
@@ -136,8 +136,9 @@ function registerTest(ctx: Ctx, { exports, monitor }: Services): void {
         }),
         audit: { action: 'test', resource: 'export' },
         validate: { params },
-        async handler({ params: { id }, signal, audit }) {
+        async handler({ params: { id }, actor, signal, audit }) {
             audit({ resourceId: id });
+            tries.take(actor);
             const { ok, status, message } = await exports.test(id, monitor.sample, signal);
             return { ok, status, message };
         }

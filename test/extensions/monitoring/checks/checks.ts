@@ -3,6 +3,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { triesPerMinute } from '../../../../extensions/monitoring/src/tries.ts';
 import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 import { Servers } from './servers.ts';
 
@@ -272,6 +273,23 @@ describe('/api/plugins/monitoring/checks', () => {
         expect((await rig.get('/metrics/history?metric=check.up:Shop')).status).to.equal(200);
         await rig.ask('op', 'PUT', `${base}/checks/${made.id}`, { enabled: false });
         expect((await rig.get('/checks')).data[0].state).to.equal('paused');
+    });
+
+    it('are tried by hand so often only, by each user', async () => {
+        const check = { name: 'Often', kind: 'tcp', target: '127.0.0.1:1', timeoutSeconds: 1 };
+        const { data } = await rig.ask('root', 'POST', `${base}/checks`, check);
+        const first = await rig.ask('root', 'POST', `${base}/checks/${data.id}/run`);
+        expect(first.code).to.equal(0);
+        for (let n = 1; n < triesPerMinute; n += 1) {
+            expect((await rig.ask('root', 'POST', `${base}/checks/test`, check)).code).to.equal(0);
+        }
+        const { status, code, headers } = await rig.ask('root', 'POST', `${base}/checks/${data.id}/run`);
+        expect([status, code]).to.equal([429, 42950]);
+        expect(Number(headers.get('retry-after'))).to.be.between(0, 61);
+        expect((await rig.ask('root', 'POST', `${base}/checks/test`, check)).code).to.equal(42950);
+        expect((await rig.ask('op', 'POST', `${base}/checks/test`, check)).code).to.equal(0);
+        rig.machine.pass(61_000);
+        expect((await rig.ask('root', 'POST', `${base}/checks/test`, check)).code).to.equal(0);
     });
 });
 

@@ -48,7 +48,7 @@ const actionSchema = joi.object({
 });
 
 /** Declares `/rules/{id}/test`, `/authorize` and `/actions`. */
-export function registerRuleWork(ctx: Ctx, { monitor }: Services): void {
+export function registerRuleWork(ctx: Ctx, { monitor, tries }: Services): void {
     const { rules } = monitor;
     ctx.route({
         method: 'POST',
@@ -73,6 +73,7 @@ export function registerRuleWork(ctx: Ctx, { monitor }: Services): void {
         async handler({ params: { id }, actor, signal, audit }) {
             audit({ resourceId: id });
             const { name, channels } = await rules.get(id);
+            tries.take(actor);
             await ctx.notify({
                 event: 'alert-test',
                 severity: 'info',
