@@ -38,6 +38,7 @@ export class ControlGroup {
     readonly #folders: Hierarchy['folders'];
     readonly #limits: GroupLimits;
     #usage: GroupUsage | null = null;
+    #removal: Promise<boolean> | null = null;
 
     /**
      * Makes a group.
@@ -49,7 +50,10 @@ export class ControlGroup {
         name: string,
         limits: GroupLimits
     ): Promise<ControlGroup> {
-        const group = ControlGroup.of({ version, folders }, name, limits);
+        // In version 1 each controller costs a folder more, and `cpu` measures nothing.
+        const { cpu: _cpu, ...others } = folders;
+        const needed = version === 1 && limits.cpuPercent === undefined ? others : folders;
+        const group = ControlGroup.of({ version, folders: needed }, name, limits);
         const made: string[] = [];
         try {
             if (version === 2) {
@@ -144,6 +148,15 @@ export class ControlGroup {
 
     /** Removes the group, and keeps its last usage. Resolves with false when a process is in it. */
     async remove(): Promise<boolean> {
+        const removal = (this.#removal ??= this.#remove());
+        const isGone = await removal;
+        if (!isGone && this.#removal === removal) {
+            this.#removal = null;
+        }
+        return isGone;
+    }
+
+    async #remove(): Promise<boolean> {
         this.usage();
         let isGone = true;
         for (const folder of this.#places()) {

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { environmentOf, lookAtProcesses, type SeenProcess } from './process-list.ts';
+import { lookAtProcesses, type SeenProcess } from './process-list.ts';
 
 /** Name of the environment variable that marks a program and its descendants. */
 export const marker = 'PORTICO_CHILD';
@@ -110,8 +110,8 @@ export class ProcessGroup {
     async #strays(): Promise<number[]> {
         const wanted = `${marker}=${this.#mark}`;
         const leader = this.#isRecycled ? null : String(this.pid);
-        const isOurs = async ({ pid, session }: SeenProcess): Promise<boolean> =>
-            session === leader || (await environmentOf(pid)).split('\0').includes(wanted);
+        const isOurs = async (seen: SeenProcess): Promise<boolean> =>
+            seen.session === leader || (await seen.environment()).split('\0').includes(wanted);
         const all = await lookAtProcesses();
         const later = all.filter(({ state, started }) => state !== 'Z' && started >= this.#started);
         const ours = await Promise.all(later.map(isOurs));

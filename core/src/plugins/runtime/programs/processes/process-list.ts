@@ -11,24 +11,31 @@ export interface SeenProcess {
     readonly session: string | undefined;
     /** When it was started, in ticks of the machine's clock: no process is older than the one that made it. */
     readonly started: number;
+    /**
+     * What it was started with, separated by zero bytes; empty where it may not be read. It is read once, when it is first asked for. A process that changes
+     * its memory can make this wait.
+     */
+    environment(): Promise<string>;
 }
 
 /** So many processes are looked at before other work goes on. */
 const inOneTurn = 256;
 const statBytes = 4_096;
 
-let running: Promise<readonly SeenProcess[]> | null = null;
+let last: Promise<unknown> = Promise.resolve();
 let next: Promise<readonly SeenProcess[]> | null = null;
 
-/** All processes, seen after the call. Where many programs end at once, all who ask while a look is under way share the one after it. */
+/** All processes, seen after the call. Where many programs end at once, all who ask before a look begins share it, and what it reads. */
 export function lookAtProcesses(): Promise<readonly SeenProcess[]> {
-    if (running === null) {
-        return begin();
+    if (next === null) {
+        next = last
+            .then(() => turn())
+            .then(() => {
+                next = null;
+                return readProcesses();
+            });
+        last = next.catch(() => undefined);
     }
-    next ??= running.then(() => {
-        next = null;
-        return begin();
-    });
     return next;
 }
 
@@ -44,7 +51,13 @@ export function lookAtProcess(pid: number): SeenProcess | null {
         const stat = buffer.toString('latin1', 0, readSync(file, buffer, 0, statBytes, 0));
         // The program's name comes before, in brackets, and may hold closing brackets itself.
         const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-        return { pid, state: fields[0], session: fields[3], started: Number(fields[19]) };
+        return {
+            pid,
+            state: fields[0],
+            session: fields[3],
+            started: Number(fields[19]),
+            environment: environmentOf(pid)
+        };
     } catch {
         return null;
     } finally {
@@ -54,19 +67,9 @@ export function lookAtProcess(pid: number): SeenProcess | null {
     }
 }
 
-/** What a process was started with, separated by zero bytes; empty where it may not be read. A process that changes its memory can make this wait. */
-export function environmentOf(pid: number): Promise<string> {
-    return readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
-}
-
-function begin(): Promise<readonly SeenProcess[]> {
-    const look = readProcesses().finally(() => {
-        if (running === look) {
-            running = null;
-        }
-    });
-    running = look;
-    return look;
+function environmentOf(pid: number): () => Promise<string> {
+    let text: Promise<string> | null = null;
+    return () => (text ??= readFile(`/proc/${pid}/environ`, 'utf8').catch(() => ''));
 }
 
 async function readProcesses(): Promise<readonly SeenProcess[]> {
