@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { lookAtProcesses } from '../../../../../core/src/plugins/runtime/programs/process-list.ts';
+import { lookAtProcesses } from '../../../../../../core/src/plugins/runtime/programs/processes/process-list.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
