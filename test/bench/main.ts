@@ -21,6 +21,7 @@ const folders = {
     services: 'plugins',
     firewall: 'extensions',
     cronjob: 'extensions',
+    monitoring: 'extensions',
     databases: 'extensions',
     mcpserver: 'extensions',
     container: 'extensions',
