@@ -387,6 +387,9 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
                         );
                     expect([location, found]).to.equal([location, false]);
                     expect([location, await findings(page)]).to.equal([location, []]);
+                    const inside = page.frames().find((each) => each !== page.mainFrame()) ?? null;
+                    expect(inside).to.not.be.null();
+                    expect([location, await findings(page, inside)]).to.equal([location, []]);
                 }
                 isClean(faults);
                 await page.context().close();

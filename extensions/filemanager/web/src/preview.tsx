@@ -29,7 +29,7 @@ export function Preview(at: At) {
     return (
         <Card title={t('Preview')}>
             {shown?.text === undefined ? null : (
-                <pre tabIndex={0} role="region" aria-label={t('Preview')}>
+                <pre tabIndex={0} role="group" aria-label={t('Preview')}>
                     {shown.text}
                 </pre>
             )}
