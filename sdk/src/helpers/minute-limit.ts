@@ -17,8 +17,10 @@ export class MinuteLimit {
     take(key: string, most: number, now: number = Date.now()): number {
         const since = now - minuteMs;
         this.#clean(since, now);
+        const times = this.#times.get(key) ?? [];
         // A clock that was set back must not lock anyone out.
-        const times = (this.#times.get(key) ?? []).filter((at) => at > since && at <= now);
+        const past = (times.at(-1) ?? 0) > now ? -1 : times.findIndex((at) => at > since);
+        times.splice(0, past < 0 ? times.length : past);
         if (times.length >= most) {
             return Math.max(1, Math.ceil(((times[times.length - most] ?? now) - since) / 1000));
         }
