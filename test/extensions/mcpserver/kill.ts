@@ -1,6 +1,7 @@
 /** What a panel that was killed leaves of approvals: nothing runs twice. */
-import { rmSync } from 'node:fs';
+import { globSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -15,6 +16,17 @@ export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const limitMs = 120_000;
+
+/** Moves the end of an approval into the past, as if the panel had been down for so long. */
+function letPass(dataDir: string, id: number): void {
+    const [file = ''] = globSync(join(dataDir, '**/mcpserver/*/data.db'));
+    const db = new DatabaseSync(file);
+    try {
+        db.prepare('update approvals set expires_at = ? where id = ?').run(Date.now() - 1_000, id);
+    } finally {
+        db.close();
+    }
+}
 
 describe('mcpserver after kill -9', { timeout: limitMs }, () => {
     let panel: PanelProcess;
@@ -35,7 +47,7 @@ describe('mcpserver after kill -9', { timeout: limitMs }, () => {
         rmSync(folder, { recursive: true, force: true });
     });
 
-    it('counts what was being executed as failed, keeps what was approved, and runs nothing again', async () => {
+    it('counts what was being executed as failed, keeps what was approved or waits, ends what came too late, and runs nothing again', async () => {
         const admin = await panel.login();
         const running = (): Promise<unknown> =>
             until(async () => {
@@ -71,7 +83,9 @@ describe('mcpserver after kill -9', { timeout: limitMs }, () => {
         const client = await connect();
         const hang = await call(client, 'helper__hang', {});
         const note = await call(client, 'helper__note', { text: 'later' });
-        for (const { approval } of [hang, note]) {
+        const late = await call(client, 'helper__note', { text: 'too late' });
+        const open = await call(client, 'helper__note', { text: 'decided afterwards' });
+        for (const { approval } of [hang, note, late]) {
             await admin.post(`${base}/approvals/${approval.id}/approve`, { hash: approval.hash });
         }
         const cut = call(client, 'helper__hang', {}).catch(() => null);
@@ -80,17 +94,31 @@ describe('mcpserver after kill -9', { timeout: limitMs }, () => {
 
         await panel.end('SIGKILL');
         await cut;
+        letPass(panel.dataDir, late.approval.id);
         await panel.start();
         await running();
         expect(await state(hang.approval.id)).to.include({ state: 'failed', code: 50300 });
         expect(await state(note.approval.id)).to.include({ state: 'approved' });
+        expect(await state(late.approval.id)).to.include({ state: 'expired' });
+        expect(await state(open.approval.id)).to.include({ state: 'pending' });
         const next = await connect();
         const again = await call(next, 'helper__hang', {});
         expect(again).to.include({ code: 42850 });
         expect(again.approval.id).to.not.equal(hang.approval.id);
         expect(await call(next, 'helper__note', { text: 'later' })).to.include({ code: 0 });
         expect(await call(next, 'helper__note', { text: 'later' })).to.include({ code: 42850 });
-        expect((await admin.get('/api/plugins/helper/done')).data.done).to.equal(['later']);
+        const asked = await call(next, 'helper__note', { text: 'too late' });
+        expect(asked).to.include({ code: 42850 });
+        expect(asked.approval.id).to.not.equal(late.approval.id);
+        const { hash } = open.approval;
+        expect((await admin.post(`${base}/approvals/${open.approval.id}/approve`, { hash })).code).to.equal(
+            0
+        );
+        expect(await call(next, 'helper__note', { text: 'decided afterwards' })).to.include({ code: 0 });
+        expect((await admin.get('/api/plugins/helper/done')).data.done).to.equal([
+            'later',
+            'decided afterwards'
+        ]);
         await next.close();
     });
 });
