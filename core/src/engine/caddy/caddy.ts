@@ -51,6 +51,7 @@ export class CaddyDriver implements EngineDriver {
     #folders: EngineFolders | null = null;
     #state: ProcessState = 'stopped';
     #message: string | null = null;
+    #seen: EngineProcess | null = null;
     #base: EngineConfig | null = null;
     readonly #loader: ConfigLoader;
     #asking = new AbortController();
@@ -91,21 +92,24 @@ export class CaddyDriver implements EngineDriver {
 
     process(): EngineProcess {
         const [state, message, instance] = [this.#state, this.#message, this.#instance];
-        // Lists of hosts call this for each request and read only the state: the rest costs a read from the kernel.
-        return {
-            state,
-            message,
-            get version() {
-                return instance.version();
-            },
-            get pid() {
-                return instance.identity()?.pid ?? null;
-            },
-            get startedAt() {
-                const identity = instance.identity();
-                return state === 'running' && identity !== null ? startOf(identity) : null;
-            }
-        };
+        // Lists of hosts ask for it with each request and read only the state: the rest costs a read from the kernel.
+        if (this.#seen?.state !== state || this.#seen.message !== message) {
+            this.#seen = {
+                state,
+                message,
+                get version() {
+                    return instance.version();
+                },
+                get pid() {
+                    return instance.identity()?.pid ?? null;
+                },
+                get startedAt() {
+                    const identity = instance.identity();
+                    return state === 'running' && identity !== null ? startOf(identity) : null;
+                }
+            };
+        }
+        return this.#seen;
     }
 
     start(base: EngineConfig): Promise<boolean> {

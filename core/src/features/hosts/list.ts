@@ -8,18 +8,38 @@ import type { HostQuery } from './schema/bodies.ts';
 import type { DatabaseHostStore } from './store.ts';
 import { viewText } from './view.ts';
 
-/** One page of the list. `tag` names its content; the rest is read on first use, because a client that has this tag needs none of it. */
-export interface HostPage {
-    readonly tag: string;
-    readonly total: number;
-    readonly next: string | null;
-    json(): string;
-}
-
 interface Content {
     readonly total: number;
     readonly next: string | null;
     readonly json: string;
+}
+
+/** One page of the list. `tag` names its content; the rest is read on first use, because a client that has this tag needs none of it. */
+export class HostPage {
+    readonly tag: string;
+    readonly #read: () => Content;
+    #content: Content | null = null;
+
+    constructor(tag: string, read: () => Content) {
+        this.tag = tag;
+        this.#read = read;
+    }
+
+    get total(): number {
+        return this.#whole().total;
+    }
+
+    get next(): string | null {
+        return this.#whole().next;
+    }
+
+    json(): string {
+        return this.#whole().json;
+    }
+
+    #whole(): Content {
+        return (this.#content ??= this.#read());
+    }
 }
 
 type Parameter = string | number;
@@ -75,18 +95,7 @@ export class HostList {
             this.#cache = new PageCache(tag);
         }
         const cache = this.#cache;
-        let ready: Content | undefined;
-        const content = (): Content => (ready ??= cache.get(key, () => this.#read(query, after)));
-        return {
-            tag,
-            get total() {
-                return content().total;
-            },
-            get next() {
-                return content().next;
-            },
-            json: () => content().json
-        };
+        return new HostPage(tag, () => cache.get(key, () => this.#read(query, after)));
     }
 
     #total(where: string, parameters: readonly Parameter[]): number {

@@ -1,4 +1,6 @@
 /** Finds the address of the client when a proxy stands in front of the panel. */
+import { isIPv4 } from 'node:net';
+
 import { contains, parseIp, type Range, unmapped } from '../../../platform/address/ip.ts';
 
 /** Only so many entries of `X-Forwarded-For` are read, counted from the right. */
@@ -32,6 +34,9 @@ export function clientAddress(
 
 /** An address without port, brackets, zone and the mapping of IPv4 into IPv6; null for text that is no address. */
 export function plainAddress(text: string): string | null {
+    if (isIPv4(text)) {
+        return text;
+    }
     const bare =
         /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ??
         /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(text)?.[1] ??
