@@ -68,6 +68,7 @@ export function createProxyServices(
     home: Home = () => engineHome(foundation.config.dataDir, foundation.config.engineUser)
 ): ProxyServices {
     const { config, db, keyring, settings, hooks, clock } = foundation;
+    const forbidden = forbiddenIn(config.dataDir, home);
     const log = foundation.log.child({ part: 'engine' });
     const binary = config.caddy === 'caddy' ? null : config.caddy;
     const driver =
@@ -85,7 +86,7 @@ export function createProxyServices(
         certificates: certificateStore,
         sealer: keyring,
         vet: (call, before, after) => hosts.vet(call, before, after),
-        places: () => forbidden(config.dataDir, home).folders,
+        places: () => forbidden().folders,
         hooks: {
             applied({ revision, reloaded }) {
                 notifyLater(hooks.engineApplied, () => ({ revision, reloaded }));
@@ -96,7 +97,7 @@ export function createProxyServices(
     });
     const accessLog = createAccessLog(foundation, engine, home);
     followSettings(engine, accessLog, settings, log);
-    const { hosts, section: hostSection } = createHosts(foundation, engine, hostStore, home);
+    const { hosts, section: hostSection } = createHosts(foundation, engine, hostStore, { home, forbidden: forbidden() });
     const { dnsProviders, certificates, sections } = createCertificates(
         { ...foundation, log },
         engine,
@@ -112,7 +113,7 @@ export function createProxyServices(
         dnsProviders,
         sections: { ...sections, hosts: hostSection },
         forbidden() {
-            const { folders, sockets } = forbidden(config.dataDir, home);
+            const { folders, sockets } = forbidden();
             return [...folders, ...sockets];
         },
         async adapt(caddyfile, signal) {
@@ -164,15 +165,15 @@ function accessLogPlace(home: Home): LogPlace | null {
 }
 
 function createHosts(
-    { config, db, clock, settings, hooks }: Foundation,
+    { db, clock, settings, hooks }: Foundation,
     engine: EngineService,
     store: DatabaseHostStore,
-    home: Home
+    { home, forbidden }: { readonly home: Home; readonly forbidden: Forbidden }
 ): { readonly hosts: Hosts; readonly section: Section } {
     const addresses = (): string[] =>
         [settings.get('server.ipv4'), settings.get('server.ipv6')].filter((address) => address !== null);
     const readable: Readable = async (folder) => createReadable(home().owner)(folder);
-    const safety = { ...forbidden(config.dataDir, home), refusedTexts };
+    const safety = { ...forbidden, refusedTexts };
     const nameservers = (): readonly string[] => settings.get('dns.nameservers');
     const hosts = new Hosts({
         engine,
@@ -283,17 +284,26 @@ function certificateEvents({
     };
 }
 
-/** Paths that no host may reach. Without the engine's user there are no folders of the engine to protect. */
-function forbidden(
-    dataDir: string,
-    home: () => EngineFolders
-): { readonly folders: readonly string[]; readonly sockets: readonly string[] } {
-    try {
-        const { persistent, runtime, adminSocket } = home();
-        return { folders: [dataDir, persistent, runtime], sockets: [adminSocket] };
-    } catch {
-        return { folders: [dataDir], sockets: [] };
-    }
+/** Paths that no host may reach. */
+interface Forbidden {
+    readonly folders: readonly string[];
+    readonly sockets: readonly string[];
+}
+
+/** Gives the forbidden paths. They are looked up once, because each look reads files; without the engine's user there are no folders of the engine to protect yet. */
+function forbiddenIn(dataDir: string, home: Home): () => Forbidden {
+    let found: Forbidden | null = null;
+    return () => {
+        try {
+            if (found === null) {
+                const { persistent, runtime, adminSocket } = home();
+                found = { folders: [dataDir, persistent, runtime], sockets: [adminSocket] };
+            }
+            return found;
+        } catch {
+            return { folders: [dataDir], sockets: [] };
+        }
+    };
 }
 
 function hostHooks({ hostBeforeSave, hostGuard, hostAfterChange }: CoreHooks): HostHooks {

@@ -4,10 +4,10 @@ import type { Files } from '@portico/sdk';
 import { nameOf } from '../roots/path.ts';
 import { filesystem } from './filesystem.ts';
 import { matcher } from './search.ts';
-import { walk } from './tree.ts';
+import { type TreeEntry, walk } from './tree.ts';
 
-/** Files that are read at the same time. */
-const atOnce = 16;
+/** Files that are opened and read at the same time. */
+const atOnce = 32;
 const chunkBytes = 256 * 1024;
 /** A line that is longer is searched in pieces. */
 const longestLine = 64 * 1024;
@@ -56,17 +56,18 @@ export async function searchContent(
     const accepts = query.glob === null ? () => true : matcher(query.glob);
     const search = new FileSearch(files, query, () => signal.aborted || Date.now() > until);
     const found: Match[] = [];
-    let batch: string[] = [];
+    let batch: TreeEntry[] = [];
     const finish = async (): Promise<'results' | 'time' | null> => {
-        const results = await Promise.all(batch.map((path) => search.run(path)));
+        const results = await Promise.all(batch.map((each) => search.run(each)));
         batch = [];
         found.push(...results.flat());
         signal.throwIfAborted();
         return found.length > query.limit ? 'results' : Date.now() > until ? 'time' : null;
     };
-    for await (const { path, entry } of walk(files, folder, signal)) {
+    for await (const each of walk(files, folder, signal)) {
+        const { path, entry } = each;
         if (entry.type === 'file' && entry.size > 0 && accepts(nameOf(path))) {
-            batch.push(path);
+            batch.push(each);
         }
         const ended = batch.length === atOnce ? await finish() : Date.now() > until ? 'time' : null;
         if (ended !== null) {
@@ -83,6 +84,8 @@ class FileSearch {
     readonly #isOver: () => boolean;
     readonly #bytes: Buffer;
     readonly #wanted: string;
+    /** For the next files; there are never more than are read at the same time. */
+    readonly #buffers: Buffer[] = [];
 
     constructor(files: Files, query: ContentQuery, isOver: () => boolean) {
         this.#files = files;
@@ -93,7 +96,7 @@ class FileSearch {
     }
 
     /** The lines of one file. What vanished, or may not be read, has none. */
-    async run(path: string): Promise<Match[]> {
+    async run({ path, entry: { size } }: TreeEntry): Promise<Match[]> {
         if (this.#isOver()) {
             return [];
         }
@@ -101,9 +104,9 @@ class FileSearch {
         if (handle === null) {
             return [];
         }
+        const buffer = this.#buffers.pop() ?? Buffer.allocUnsafe(chunkBytes + longestLine);
         try {
             const found: Match[] = [];
-            const buffer = Buffer.allocUnsafe(chunkBytes + longestLine);
             let [kept, line, at] = [0, 1, 0];
             for (;;) {
                 const { bytesRead } = await handle
@@ -114,17 +117,19 @@ class FileSearch {
                     return [];
                 }
                 at += bytesRead;
+                const isEnd = bytesRead === 0 || (bytesRead < chunkBytes && at >= size);
                 const last = filled.lastIndexOf(newline);
-                const isWhole = bytesRead === 0 || (last < 0 && filled.byteLength >= longestLine);
+                const isWhole = isEnd || (last < 0 && filled.byteLength >= longestLine);
                 const end = isWhole ? filled.byteLength : last + 1;
                 line += this.#lines(path, filled.subarray(0, end), line, found);
-                if (bytesRead === 0 || found.length > this.#query.limit || this.#isOver()) {
+                if (isEnd || found.length > this.#query.limit || this.#isOver()) {
                     return found;
                 }
                 kept = Math.min(filled.byteLength - end, longestLine);
                 buffer.copyWithin(0, filled.byteLength - kept, filled.byteLength);
             }
         } finally {
+            this.#buffers.push(buffer);
             await handle.close();
         }
     }

@@ -13,6 +13,9 @@ import { filesystem } from '../files/filesystem.ts';
 import { type TreeEntry, untilAborted, walk } from '../files/tree.ts';
 import { nameOf, parentOf } from '../roots/path.ts';
 
+/** Files that are copied at the same time. */
+const atOnce = 8;
+
 /** A path with the files that it lies in. */
 export interface End {
     readonly files: Files;
@@ -52,9 +55,10 @@ export async function copyTree(from: End, to: End, options: CopyOptions): Promis
     await copy.add({ path: from.path, entry: top });
     if (top.type === 'folder') {
         for await (const found of walk(from.files, from.path, options.signal)) {
-            await copy.add(found);
+            await copy.addSoon(found);
         }
     }
+    await copy.finishFiles();
     await copy.finishFolders();
     return copy.result;
 }
@@ -65,6 +69,8 @@ class TreeCopy {
     readonly #options: CopyOptions;
     readonly #folders: { readonly path: string; readonly mode: number }[] = [];
     readonly #entries: TreeEntry[] = [];
+    /** Files that wait for others to be copied with. */
+    #waiting: TreeEntry[] = [];
     #skipped = 0;
 
     constructor(from: End, to: End, options: CopyOptions) {
@@ -100,6 +106,29 @@ class TreeCopy {
             this.#entries.push(kept);
         }
         step(kept);
+    }
+
+    /** As `add`, but files are copied some at a time. */
+    async addSoon(found: TreeEntry): Promise<void> {
+        if (found.entry.type !== 'file') {
+            await this.add(found);
+            return;
+        }
+        this.#waiting.push(found);
+        if (this.#waiting.length === atOnce) {
+            await this.finishFiles();
+        }
+    }
+
+    /** Copies the files that wait. None is under way any more when it rejects. */
+    async finishFiles(): Promise<void> {
+        const files = this.#waiting;
+        this.#waiting = [];
+        const outcomes = await Promise.allSettled(files.map((found) => this.add(found)));
+        const failed = outcomes.find(({ status }) => status === 'rejected');
+        if (failed !== undefined) {
+            throw (failed as PromiseRejectedResult).reason;
+        }
     }
 
     /** Last, because a read-only folder could not be filled. */

@@ -37,10 +37,18 @@ interface Limits {
     readonly forbidden: readonly string[];
 }
 
+/** A folder that is open for several uses at once; the last one closes it. */
+interface SharedFolder {
+    users: number;
+    readonly opened: Promise<FileHandle>;
+}
+
 /** A folder, or a single file, that a plugin asked for. Its grant is checked at each use. */
 export class GrantedRoot {
     readonly #root: string;
     readonly #options: Omit<FilesOptions, 'scope'>;
+    /** Folders that were asked for in this turn, by how they are opened. */
+    readonly #asked = new Map<string, SharedFolder>();
 
     /** @throws TypeError when the root is no absolute path */
     constructor(root: string, options: Omit<FilesOptions, 'scope'>) {
@@ -101,12 +109,47 @@ export class GrantedRoot {
         }
     }
 
-    /** Opens a folder step by step, holding one descriptor at a time, and runs work in it. With a mode, missing folders on the way are made with it. */
+    /** Runs work in a folder. With a mode, missing folders on the way are made with it. */
     async folder<T>(
         path: string,
         work: (at: string, handle: FileHandle) => Promise<T>,
         modeOfMissing: number | null = null
     ): Promise<T> {
+        const shared = this.#share(path, modeOfMissing);
+        try {
+            const handle = await shared.opened;
+            return await work(`/proc/self/fd/${handle.fd}`, handle);
+        } catch (error) {
+            throw failureOf(error, path);
+        } finally {
+            shared.users -= 1;
+            if (shared.users === 0) {
+                await shared.opened.then(
+                    (handle) => handle.close(),
+                    () => undefined
+                );
+            }
+        }
+    }
+
+    /** All who ask for a folder before the look at it begins share the look and the descriptor: many files of one folder are opened at once. */
+    #share(path: string, modeOfMissing: number | null): SharedFolder {
+        const key = `${modeOfMissing} ${path}`;
+        let shared = this.#asked.get(key);
+        if (shared === undefined) {
+            const opened = Promise.resolve().then(() => {
+                this.#asked.delete(key);
+                return this.#walk(path, modeOfMissing);
+            });
+            shared = { users: 0, opened };
+            this.#asked.set(key, shared);
+        }
+        shared.users += 1;
+        return shared;
+    }
+
+    /** Opens a folder step by step, holding one descriptor at a time. */
+    async #walk(path: string, modeOfMissing: number | null): Promise<FileHandle> {
         const limits = await this.limits();
         let handle = await this.#openFolder(await this.#realWithin(limits));
         try {
@@ -129,11 +172,10 @@ export class GrantedRoot {
                 handle = next;
                 await this.refuse(handle, limits);
             }
-            return await work(`/proc/self/fd/${handle.fd}`, handle);
+            return handle;
         } catch (error) {
-            throw failureOf(error, path);
-        } finally {
             await handle.close();
+            throw error;
         }
     }
 
