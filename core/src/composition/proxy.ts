@@ -97,7 +97,10 @@ export function createProxyServices(
     });
     const accessLog = createAccessLog(foundation, engine, home);
     followSettings(engine, accessLog, settings, log);
-    const { hosts, section: hostSection } = createHosts(foundation, engine, hostStore, { home, forbidden: forbidden() });
+    const { hosts, section: hostSection } = createHosts(foundation, engine, hostStore, {
+        home,
+        forbidden: forbidden()
+    });
     const { dnsProviders, certificates, sections } = createCertificates(
         { ...foundation, log },
         engine,

@@ -18,7 +18,7 @@ import { until } from '../../support/until.ts';
 export const extensions = fileURLToPath(new URL('../../../extensions', import.meta.url));
 
 /** Longest that one test of the pages may take. */
-export const limitMs = 90_000;
+export const limitMs = 180_000;
 
 // It runs in the browser; imported here, it would leave things on the global object.
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');

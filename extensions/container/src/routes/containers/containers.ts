@@ -198,6 +198,12 @@ const titles: Readonly<Record<ContainerAction, string>> = {
     kill: 'Kill'
 };
 
+const signal = joi
+    .string()
+    .pattern(/^(SIG)?[A-Z0-9+]{2,12}$/, 'name of a signal')
+    .label('Signal')
+    .meta({ ui: { advanced: true } });
+
 function registerAction(ctx: Ctx, { containers }: Services, action: ContainerAction): void {
     const title = titles[action];
     ctx.route({
@@ -225,11 +231,8 @@ function registerAction(ctx: Ctx, { containers }: Services, action: ContainerAct
                         .label('Time to stop')
                         .unit('second')
                         .meta({ ui: { advanced: true } }),
-                    signal: joi
-                        .string()
-                        .pattern(/^(SIG)?[A-Z0-9+]{2,12}$/, 'name of a signal')
-                        .label('Signal')
-                        .meta({ ui: { advanced: true } })
+                    // The engine takes it for nothing else, and a field that does nothing would lie.
+                    ...(action === 'kill' ? { signal } : {})
                 })
                 .default({ timeoutSeconds: 10 })
         },
