@@ -83,6 +83,7 @@ export { canonicalize, hashOf } from './helpers/canonical-json.ts';
 export { type BufferedEvent, EventBuffer } from './helpers/event-buffer.ts';
 export { MinuteLimit } from './helpers/minute-limit.ts';
 export { KeyedMutex, Mutex } from './helpers/mutex.ts';
+export { matchPattern } from './helpers/pattern.ts';
 export { isWebhookProven, newWebhookSecret } from './helpers/webhook.ts';
 export type { WebhookHeaders, WebhookOptions } from './helpers/webhook.ts';
 export { errors } from './plugin-errors.ts';
