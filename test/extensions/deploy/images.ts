@@ -168,7 +168,8 @@ function testOn(kind: EngineKind): void {
             const back = await rig.post(`/projects/${id}/rollback`);
             expect((await rig.over(back.data.id as number)).state).to.equal('live');
             expect(await page('app.test')).to.equal('one');
-            expect((await rig.post(`/projects/${id}/stop`)).data.state).to.equal('stopped');
+            const stopped = await rig.post(`/projects/${id}/stop`);
+            expect(stopped.data.state, stopped.text).to.equal('stopped');
             expect((await rig.post(`/projects/${id}/start`)).data.state).to.equal('live');
             await until(async () => (await page('app.test')) === 'one');
             await rig.delete(`/projects/${id}`);

@@ -187,7 +187,9 @@ export class DeployClient {
                     );
                 }
             );
-            sent.once('error', reject);
+            sent.once('error', (error) =>
+                reject(new Error(`The page ${domain}${path}: ${error.message}`, { cause: error }))
+            );
             sent.end();
         });
     }
