@@ -3,7 +3,7 @@ import { type Health, isFailure } from '@portico/sdk';
 
 import { TaskEntity } from './entities.ts';
 import { findTasks } from './queries.ts';
-import { sandboxInstall } from './runs/work/sandbox.ts';
+import { sandboxInstall } from './runs/execution/sandbox.ts';
 import type { Ctx } from './settings.ts';
 
 /** Names that one message shows at most. */

@@ -2,8 +2,8 @@
 import { Mutex } from '@portico/sdk';
 
 import type { Machine } from './machine.ts';
+import { Accounts } from './runs/execution/accounts.ts';
 import { Runs } from './runs/runs.ts';
-import { Accounts } from './runs/work/accounts.ts';
 import { Scheduler } from './schedule/scheduler.ts';
 import type { Ctx } from './settings.ts';
 import { Batches } from './tasks/batches.ts';

@@ -5,12 +5,12 @@ import { RunEntity } from '../entities.ts';
 import { endProcessesWith } from '../machine.ts';
 import { findRuns, findRunsWithTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
-import { markVariable } from './execution.ts';
+import { markVariable } from './execution/execution.ts';
+import { removeScript } from './execution/script.ts';
 import { sendNotifications } from './results/notifications.ts';
 import { recordOutcome } from './results/outcome.ts';
 import { emptyResult, type RunResult } from './results/result.ts';
 import type { Runs } from './runs.ts';
-import { removeScript } from './work/script.ts';
 
 const cutOff: RunResult = {
     ...emptyResult,

@@ -11,14 +11,14 @@ import { deepest } from '../tasks/steps.ts';
 import { decideAdmission, type Load, type RunRequest } from './admission.ts';
 import { type Asked, givenBy } from './asked.ts';
 import { Batched } from './batched.ts';
-import { execute } from './execution.ts';
+import type { Accounts } from './execution/accounts.ts';
+import { execute } from './execution/execution.ts';
 import { Output } from './output/output.ts';
 import { recordRun } from './recording.ts';
 import { sendNotifications } from './results/notifications.ts';
 import { recordOutcome, stopReason } from './results/outcome.ts';
 import type { RunResult } from './results/result.ts';
 import { removeSomeExpiredRuns } from './results/retention.ts';
-import type { Accounts } from './work/accounts.ts';
 
 /** What the runs need. */
 export interface RunsOptions {

@@ -1,7 +1,7 @@
 /** What is scheduled on the machine by cron and by systemd. */
 import { errors, type ExecResult, isFailure } from '@portico/sdk';
 
-import { canRunAsOthers } from '../runs/work/accounts.ts';
+import { canRunAsOthers } from '../runs/execution/accounts.ts';
 import type { Ctx } from '../settings.ts';
 import { type CrontabLine, readCrontab } from '../tasks/crontab.ts';
 import { readTimers, tasksOfTimer, timerProperties } from './timers.ts';

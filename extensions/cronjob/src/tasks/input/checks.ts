@@ -2,8 +2,8 @@
 import { errors } from '@portico/sdk';
 
 import { checkParameters } from '../../parameters/checks.ts';
-import { type Accounts, canRunAsOthers } from '../../runs/work/accounts.ts';
-import { interpreterOf } from '../../runs/work/script.ts';
+import { type Accounts, canRunAsOthers } from '../../runs/execution/accounts.ts';
+import { interpreterOf } from '../../runs/execution/script.ts';
 import { isZone, parseSchedule } from '../../schedule/schedule.ts';
 import type { Draft } from '../draft.ts';
 import { problemOfWritable } from './sandbox-input.ts';

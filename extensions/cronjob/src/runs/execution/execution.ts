@@ -4,19 +4,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { type Child, errors, type Exit, type GroupLimits, isFailure, type Usage } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
-import { filledIn, type ShownValues, type Values, variablesOf } from '../parameters/values.ts';
-import type { Ctx } from '../settings.ts';
-import type { Sandbox } from '../tasks/input/sandbox-input.ts';
-import type { RequestWork, RouteWork } from '../tasks/input/work-input.ts';
-import type { Output } from './output/output.ts';
-import { OutputReader } from './output/output-reader.ts';
-import { emptyResult, type RunResult } from './results/result.ts';
-import { type Account, type Accounts, canRunAsOthers } from './work/accounts.ts';
-import { sendRequest } from './work/request.ts';
-import { callRoute } from './work/route-call.ts';
-import { inSandbox, type Program, type SandboxedProgram } from './work/sandbox.ts';
-import { interpreterOf, type PlacedScript, placeScript } from './work/script.ts';
+import { pluginErrors } from '../../errors.ts';
+import { filledIn, type ShownValues, type Values, variablesOf } from '../../parameters/values.ts';
+import type { Ctx } from '../../settings.ts';
+import type { Sandbox } from '../../tasks/input/sandbox-input.ts';
+import type { RequestWork, RouteWork } from '../../tasks/input/work-input.ts';
+import type { Output } from '../output/output.ts';
+import { OutputReader } from '../output/output-reader.ts';
+import { emptyResult, type RunResult } from '../results/result.ts';
+import { type Account, type Accounts, canRunAsOthers } from './accounts.ts';
+import { sendRequest } from './request.ts';
+import { callRoute } from './route-call.ts';
+import { inSandbox, type Program, type SandboxedProgram } from './sandbox.ts';
+import { interpreterOf, type PlacedScript, placeScript } from './script.ts';
 
 /** What one run executes. */
 export interface Job {
