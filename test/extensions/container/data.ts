@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -6,6 +6,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { tarOf } from '../../../extensions/container/src/spec/tar.ts';
+import { until } from '../../support/until.ts';
 import { image } from './engines.ts';
 import { archiveOf, fileIn } from './support.ts';
 import { describeOnEngines } from './support/on-engines.ts';
@@ -72,9 +73,14 @@ describeOnEngines(lab, 'Data of a real engine', (real) => {
             expect(
                 (await rig.get('/volumes/files/files')).data.map(({ name }: { name: string }) => name)
             ).to.equal(['b']);
-            expect((await admin.put('/volumes/files/archive', 'no archive at all', tar)).code).to.equal(
-                42254
-            );
+            // What is no archive, or only a part of one, changes nothing.
+            const half = archiveOf({ 'a/big': 'x'.repeat(100_000) }).subarray(0, 50_000);
+            for (const bytes of [Buffer.from('no archive at all'), half]) {
+                expect((await admin.put('/volumes/files/archive', bytes, tar)).code).to.equal(42254);
+                expect(await bytesOf(rig, '/volumes/files/content?path=b/c')).to.equal(
+                    new Uint8Array(Buffer.from('other\n'))
+                );
+            }
             const climbs = tarOf([{ path: '../escape', content: 'x', mode: 0o644, uid: 0, gid: 0 }]);
             // Podman leaves the climbing out, Docker refuses it.
             const [code, volumes] = rig.engine.kind === 'docker' ? [42254, 'data'] : [0, 'root'];
@@ -87,6 +93,22 @@ describeOnEngines(lab, 'Data of a real engine', (real) => {
             expect((await rig.get('/volumes/outside/files')).code).to.equal(50150);
             expect((await rig.get('/volumes/outside/archive')).code).to.equal(50150);
             expect(await rig.engine.names()).to.equal([]);
+
+            // A panel that was killed between the two renames of such a change: the volume has what it had.
+            const content = join(rig.engine.root, volumes, 'volumes', 'files', '_data');
+            const { data: draft } = await rig.engine.ask('POST', '/volumes/create', {
+                Name: 'portico-volume-cut',
+                Labels: { 'io.portico.helper': 'files' }
+            });
+            const had = readdirSync(content);
+            renameSync(content, join(draft.Mountpoint, '..', 'before'));
+            await rig.host.restart();
+            await until(() => existsSync(content), 'the content');
+            expect(readdirSync(content)).to.equal(had);
+            await until(async () => {
+                const { data } = await rig.engine.ask('GET', '/volumes');
+                return !JSON.stringify(data).includes('portico-volume');
+            }, 'the end of the draft');
         }
     );
 

@@ -130,11 +130,21 @@ export class Inventory {
 
     /** Volumes by name. */
     async volumes(): Promise<ReadonlyMap<string, EngineVolume>> {
+        const volumes = (await this.#volumes()).filter(({ Labels: labels }) => !isDraft(labels));
+        return new Map(volumes.map((volume) => [volume.Name, volume]));
+    }
+
+    /** Volumes whose content is to take the place of another's. */
+    async drafts(): Promise<readonly EngineVolume[]> {
+        return (await this.#volumes()).filter(({ Labels: labels }) => isDraft(labels));
+    }
+
+    async #volumes(): Promise<readonly EngineVolume[]> {
         const { Volumes: volumes } = await this.#engine.call<{ Volumes: readonly EngineVolume[] | null }>(
             'GET',
             '/volumes'
         );
-        return new Map((volumes ?? []).map((volume) => [volume.Name, volume]));
+        return volumes ?? [];
     }
 
     /** Networks by name. */
@@ -143,6 +153,8 @@ export class Inventory {
         return new Map(networks.map((network) => [network.Name, network]));
     }
 }
+
+const isDraft = (labels: Labels | null | undefined): boolean => labels?.[labelOf.helper] !== undefined;
 
 function withFamiliarNames<T extends InspectedImage | ListedImage>(image: T): T {
     return {

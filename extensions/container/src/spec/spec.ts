@@ -193,7 +193,7 @@ export const labelOf = {
     configFiles: 'com.docker.compose.project.config_files',
     dependsOn: 'com.docker.compose.depends_on',
     owner: 'io.portico.owner',
-    /** Of containers that are made to reach a volume, and never start. */
+    /** Of containers that are made to reach a volume, and never start; and of volumes, with the name of the one whose content they will be. */
     helper: 'io.portico.helper',
     /** The image as it was written, where the container was made from its id. */
     reference: 'io.portico.image',

@@ -2,6 +2,7 @@
 import { errors } from '@portico/sdk';
 
 import { RevisionEntity, type RevisionRow, StackEntity, type StackRow } from '../entities.ts';
+import { fail } from '../errors.ts';
 import type { Finding } from '../policy/judge.ts';
 import type { Ctx } from '../settings.ts';
 import type { AutoUpdate, ServiceImage, StackSource } from './source.ts';
@@ -45,6 +46,14 @@ export class StackStore {
             throw errors.notFound('There is no managed stack of that name');
         }
         return row;
+    }
+
+    /** Checks that people may change what belongs to a stack. Null: it belongs to none. @throws STACK_OWNED 40950 for the stack of a plugin */
+    async mustBeFree(name: string | null): Promise<void> {
+        const owner = name === null ? null : (await this.find(name))?.owner;
+        if (owner !== null && owner !== undefined) {
+            throw fail.STACK_OWNED({ owner });
+        }
     }
 
     /** Adds a stack before its first deploy, with the source of its first revision. @throws CONFLICT 40900 */

@@ -1,7 +1,8 @@
 /** Content of volumes as tar archives, by the engine: owners, bits and links stay as they are. */
 import { randomBytes } from 'node:crypto';
+import { posix } from 'node:path';
 
-import { errors } from '@portico/sdk';
+import { errors, isFailure } from '@portico/sdk';
 
 import type { Making } from '../containers/making.ts';
 import type { EngineVolume } from '../engine/documents.ts';
@@ -15,6 +16,11 @@ import { tarOf } from '../spec/tar.ts';
 /** An image with nothing in it: containers of it are made to reach a volume, and are never started. Podman gives an import no other tag. */
 export const emptyImage = 'portico-empty:latest';
 const folder = '/volume';
+
+const newName = (): string => `portico-volume-${randomBytes(6).toString('hex')}`;
+const fromRoot = (path: string): string => path.replace(/^\/+/, '');
+/** Where the content of before waits for its removal, beside the folder that was unpacked. */
+const besides = (draft: string): string => posix.join(posix.dirname(draft), 'before');
 
 /** Reads and writes whole volumes. */
 export class VolumeArchives {
@@ -61,14 +67,27 @@ export class VolumeArchives {
         }
     }
 
-    /** Puts an archive in the place of the content. Nothing may write to it meanwhile. @throws ENGINE_REFUSED 42254 for what is no archive */
+    /**
+     * Puts an archive in the place of the content. It is unpacked beside the volume and takes its place by renames, so what is no whole archive
+     * changes nothing. Nothing may write to the volume meanwhile.
+     *
+     * @throws ENGINE_REFUSED 42254 for what is no archive
+     */
     async replace(name: string, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
         const { Mountpoint: mountpoint } = await this.plain(name);
-        const files = this.#ctx.files(mountpoint);
-        for (const entry of await files.list('')) {
-            await files.remove(entry.name, { recursive: true });
+        const draft = await this.#engine.call<EngineVolume>('POST', '/volumes/create', {
+            body: { Name: newName(), Driver: 'local', Labels: { [labelOf.helper]: name } }
+        });
+        try {
+            await this.#unpack(draft.Name, source, signal);
+            await this.#exchange(mountpoint, draft.Mountpoint);
+        } finally {
+            await this.#engine.call('DELETE', `/volumes/${draft.Name}`);
         }
-        const helper = await this.#helper(name, false);
+    }
+
+    async #unpack(volume: string, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+        const helper = await this.#helper(volume, false);
         try {
             await this.#engine.call('PUT', `/containers/${helper}/archive`, {
                 query: { path: folder },
@@ -81,10 +100,50 @@ export class VolumeArchives {
         }
     }
 
-    /** Removes containers that a panel which was killed made to reach volumes. */
+    /** After the first step the volume has no folder. {@link VolumeArchives.sweep} finds one that a kill left so. */
+    async #exchange(mountpoint: string, draft: string): Promise<void> {
+        const files = this.#ctx.files('/');
+        const [content, next] = [fromRoot(mountpoint), fromRoot(draft)];
+        const before = besides(next);
+        await files.move(content, before);
+        try {
+            await files.move(next, content);
+        } catch (error) {
+            await files.move(before, content);
+            throw error;
+        }
+        await files.move(before, next);
+    }
+
+    /** Removes containers and volumes that a panel which was killed made for archives. A volume whose content was being exchanged has the old one again. */
     async sweep(): Promise<void> {
         for (const { Id: id } of await this.#inventory.helpers()) {
             await this.#making.remove(id);
+        }
+        const volumes = await this.#inventory.volumes();
+        for (const { Name: name, Mountpoint: draft, Labels: labels } of await this.#inventory.drafts()) {
+            const content = volumes.get(labels?.[labelOf.helper] ?? '')?.Mountpoint;
+            if (content !== undefined) {
+                await this.#restoreCut(content, besides(draft));
+            }
+            await this.#engine.call('DELETE', `/volumes/${name}`);
+        }
+    }
+
+    async #restoreCut(content: string, before: string): Promise<void> {
+        const files = this.#ctx.files('/');
+        const isThere = (path: string): Promise<boolean> =>
+            files.stat(fromRoot(path)).then(
+                () => true,
+                (error: unknown) => {
+                    if (isFailure(error) && error.code === 40400) {
+                        return false;
+                    }
+                    throw error;
+                }
+            );
+        if ((await isThere(before)) && !(await isThere(content))) {
+            await files.move(fromRoot(before), fromRoot(content));
         }
     }
 
@@ -100,7 +159,7 @@ export class VolumeArchives {
         }
         return this.#making.create({
             ...emptySpec,
-            name: `portico-volume-${randomBytes(6).toString('hex')}`,
+            name: newName(),
             image: emptyImage,
             command: ['/.empty'],
             networkMode: 'none',

@@ -8,6 +8,7 @@ import * as Lab from '@hapi/lab';
 
 import type { ContainerContract } from '../../../../extensions/container/src/contract.ts';
 import { image, registryAddress } from '../engines.ts';
+import { archiveOf } from '../support.ts';
 import { describeOnEngines } from '../support/on-engines.ts';
 import type { ContainerRig } from '../support/rig.ts';
 
@@ -66,6 +67,15 @@ describeOnEngines(lab, 'The contract of container', (real) => {
         expect((await rig.post('/stacks/app/redeploy', { pull: true })).code).to.equal(40950);
         expect((await rig.make('/stacks/app/stop')).state).to.equal('stopped');
         expect((await shop.control({ stack: 'app', action: 'start' })).state).to.equal('running');
+        // Also its data, while no container has them.
+        await rig.make('/stacks/app/down');
+        expect((await rig.ask('DELETE', '/volumes/app_data')).code).to.equal(40950);
+        const sent = await rig.host.as('admin').put('/volumes/app_data/archive', archiveOf({ a: 'b' }), {
+            headers: { 'content-type': 'application/x-tar' }
+        });
+        expect(sent.code).to.equal(40950);
+        expect((await rig.get('/volumes/app_data')).status).to.equal(200);
+        await shop.control({ stack: 'app', action: 'up' });
 
         const ran = await shop.exec({
             stack: 'app',
@@ -86,6 +96,7 @@ describeOnEngines(lab, 'The contract of container', (real) => {
             'deploy failure',
             'deploy success',
             'start success',
+            'deploy success',
             'remove success'
         ]);
     });

@@ -5,6 +5,7 @@ import { wholly } from '../../engine/engine.ts';
 import { archiveBytes } from '../../images/archives.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
+import { labelOf } from '../../spec/spec.ts';
 import { containerParams, volumeParams } from '../fields.ts';
 
 const path = joi
@@ -77,7 +78,7 @@ function registerFiles(ctx: Ctx, { contents }: Services): void {
     });
 }
 
-function registerVolumeArchive(ctx: Ctx, { archives, storage, inventory }: Services): void {
+function registerVolumeArchive(ctx: Ctx, { archives, storage, inventory, store }: Services): void {
     ctx.download({
         path: '/volumes/{name}/archive',
         id: 'volumeArchive',
@@ -101,7 +102,8 @@ function registerVolumeArchive(ctx: Ctx, { archives, storage, inventory }: Servi
         id: 'replaceVolume',
         access: 'write',
         summary: 'Put an archive in the place of all that is in a volume',
-        description: 'Only while no container has the volume (40901). What was in it is gone.',
+        description:
+            'Only while no container has the volume (40901). What was in it is gone, once the whole archive was unpacked. One of a stack that a plugin made is 40950.',
         answers: 'done',
         ui: { title: 'Upload', confirm: 'Replace all that is in this volume?' },
         accepts: [tar, 'application/gzip', 'application/x-gzip', 'application/octet-stream'],
@@ -111,7 +113,8 @@ function registerVolumeArchive(ctx: Ctx, { archives, storage, inventory }: Servi
         validate: { params: volumeParams },
         async handler({ params: { name }, body, signal, audit }) {
             audit({ resourceId: name });
-            await archives.plain(name);
+            const { Labels: labels } = await archives.plain(name);
+            await store.mustBeFree(labels?.[labelOf.project] ?? null);
             const mustBeUnused = async (): Promise<void> => {
                 const users = (await inventory.list()).filter(({ Mounts: mounts }) =>
                     (mounts ?? []).some(({ Type, Name }) => Type === 'volume' && Name === name)

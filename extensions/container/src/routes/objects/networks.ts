@@ -170,7 +170,7 @@ function registerNetworkRemoval(ctx: Ctx, services: Services): void {
         id: 'removeNetwork',
         access: 'write',
         summary: 'Remove a network',
-        description: 'One that containers are in is 42254.',
+        description: 'One that containers are in is 42254, one of a stack that a plugin made 40950.',
         answers: 'done',
         ui: { title: 'Remove', confirm: 'Remove this network?' },
         returns: joi.valid(null),
@@ -178,6 +178,7 @@ function registerNetworkRemoval(ctx: Ctx, services: Services): void {
         validate: { params: networkParams },
         async handler({ params, audit }) {
             const network = await findNetwork(services, params.id);
+            await services.store.mustBeFree(network.Labels?.[labelOf.project] ?? null);
             audit({ resourceId: network.Name });
             await engine.call('DELETE', `/networks/${network.Id}`);
             return null;

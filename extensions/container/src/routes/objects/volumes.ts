@@ -165,14 +165,15 @@ function registerVolumeChanges(ctx: Ctx, services: Services): void {
         id: 'removeVolume',
         access: 'write',
         summary: 'Remove a volume',
-        description: 'One that a container has is 40901.',
+        description: 'One that a container has is 40901, one of a stack that a plugin made 40950.',
         answers: 'done',
         ui: { title: 'Remove', confirm: 'Remove this volume? What is in it is lost.' },
         returns: joi.valid(null),
         audit: { action: 'delete', resource: 'volume' },
         validate: { params: volumeParams },
         async handler({ params, audit }) {
-            const { name, usedBy } = await findVolume(services, params.name);
+            const { name, usedBy, stack } = await findVolume(services, params.name);
+            await services.store.mustBeFree(stack);
             if (usedBy.length > 0) {
                 throw errors.inUse(usedBy.join(', '));
             }
