@@ -64,6 +64,12 @@ export const SYSTEM_PACKAGES = [
         what: 'the MariaDB server of the tests'
     },
     {
+        command: 'mariadb-backup',
+        package: 'mariadb-backup',
+        for: 'test',
+        what: 'copies of running MariaDB servers, from which tests go back in time'
+    },
+    {
         command: 'pg_dump',
         package: 'postgresql',
         for: 'test',

@@ -147,12 +147,31 @@ export const ManagedEntity = defineEntity({
         remote: p.boolean(),
         /** Networks that they are in. */
         allow: p.json().$type<readonly string[]>(),
+        /** `ending`: an admin turned it off, and the server may keep its log until its next start. */
+        pointInTime: p.string().$type<'off' | 'on' | 'ending'>(),
         /** What is under way with it. What a killed panel left there is finished or undone at the next start. */
         phase: p.string().$type<'creating' | 'ready' | 'removing' | 'deleting'>()
     }
 });
 /** A row of `managed`. */
 export type ManagedRow = Row<InferEntity<typeof ManagedEntity>>;
+
+/** A copy of all data of a server, from which its log leads to later times. */
+export const BaseCopyEntity = defineEntity({
+    name: 'DatabaseBaseCopy',
+    tableName: 'base_copies',
+    properties: {
+        id: p.integer().primary(),
+        serverId: p.integer(),
+        bytes: p.bigint('number'),
+        /** The first file of the log that it needs; empty until it is complete. */
+        firstLog: p.string(),
+        /** When it was complete; null until then. */
+        readyAt: p.integer().nullable()
+    }
+});
+/** A row of `base_copies`. */
+export type BaseCopyRow = Row<InferEntity<typeof BaseCopyEntity>>;
 
 /** What a server did in one minute. */
 export const MetricEntity = defineEntity({
@@ -178,6 +197,7 @@ export const entities = [
     UnfinishedEntity,
     CredentialEntity,
     ManagedEntity,
+    BaseCopyEntity,
     MetricEntity
 ];
 
@@ -231,6 +251,14 @@ export const migrations: readonly Migration[] = [
         up: [
             'alter table managed add column remote integer not null default 0',
             "alter table managed add column allow text not null default '[]'"
+        ]
+    },
+    {
+        name: '0009-point-in-time',
+        up: [
+            "alter table managed add column point_in_time text not null default 'off'",
+            `create table base_copies (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, bytes integer not null, first_log text not null,
+            ready_at integer)`
         ]
     }
 ];

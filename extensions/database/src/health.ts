@@ -3,17 +3,21 @@ import { access, readdir } from 'node:fs/promises';
 
 import type { Health } from '@portico/sdk';
 
+import { hasProgram } from './dumps/clients.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 
 /** Names that one message shows at most. */
 const maxNames = 10;
-const folders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 
-/** Registers the checks `servers`, degraded when a server does not answer, and `programs`, degraded when a program is missing. */
+/**
+ * Registers the checks `servers`, degraded when a server does not answer, `programs`, degraded when a program is missing, and `point-in-time`, degraded
+ * when the past of a server is not kept as an admin wants it.
+ */
 export function registerHealthChecks(ctx: Ctx, services: Services): void {
     ctx.health('servers', () => checkServers(services));
     ctx.health('programs', () => checkPrograms(services));
+    ctx.health('point-in-time', () => checkPointInTime(services));
 }
 
 async function checkServers({ servers, connections, managed }: Services): Promise<Health> {
@@ -38,12 +42,31 @@ async function checkServers({ servers, connections, managed }: Services): Promis
     return { state: 'ok', evidence: `${all.length} servers are known` };
 }
 
+async function checkPointInTime({ pointInTime, servers }: Services): Promise<Health> {
+    const names = new Map((await servers.list()).map(({ id, name }) => [id, name]));
+    const failing = [...pointInTime.problems()].filter(([id]) => names.has(id));
+    return failing.length === 0
+        ? { state: 'ok', evidence: 'The past of servers is kept where it is wanted' }
+        : {
+              state: 'degraded',
+              evidence: `The past of these servers is not kept: ${failing
+                  .slice(0, maxNames)
+                  .map(([id, problem]) => `${names.get(id)} (${problem})`)
+                  .join(', ')}`,
+              remedy: {
+                  text: 'See whether the disk has room, and what the server logs',
+                  route: '/api/plugins/database/servers'
+              }
+          };
+}
+
 async function checkPrograms({ engines }: Services): Promise<Health> {
     const releases = await readdir('/usr/lib/postgresql').catch(() => []);
     const clients = releases.map((release) => `/usr/lib/postgresql/${release}/bin/pg_dump`);
     const needed = [
         { name: 'mariadb-server', isThere: (await engines.mysql.releases()).length > 0 },
-        { name: 'mariadb-client', isThere: await anyOf(folders.map((folder) => `${folder}/mariadb-dump`)) },
+        { name: 'mariadb-client', isThere: await hasProgram('mariadb-dump') },
+        { name: 'mariadb-backup', isThere: await hasProgram('mariadb-backup') },
         { name: 'postgresql', isThere: (await engines.postgresql.releases()).length > 0 },
         { name: 'postgresql-client', isThere: await anyOf(clients) }
     ];

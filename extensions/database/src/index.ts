@@ -15,12 +15,14 @@ import { registerLoadRoutes } from './routes/data/load.ts';
 import { registerTableRoutes } from './routes/data/tables.ts';
 import { registerDatabaseRoutes } from './routes/databases.ts';
 import { registerManagedRoutes } from './routes/managed.ts';
+import { registerPointInTimeRoutes } from './routes/point-in-time.ts';
 import { registerServerRoutes } from './routes/servers.ts';
 import { registerSessionRoutes } from './routes/sessions.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 
 const watchSeconds = 60;
+const copySeconds = 15;
 /** How much later than its end an account may go. */
 const expirySeconds = 5;
 
@@ -33,6 +35,7 @@ export default definePlugin({
         const services = createServices(ctx);
         registerServerRoutes(ctx, services);
         registerManagedRoutes(ctx, services);
+        registerPointInTimeRoutes(ctx, services);
         registerLoadRoutes(ctx, services);
         registerDatabaseRoutes(ctx, services);
         registerUserRoutes(ctx, services);
@@ -48,6 +51,7 @@ export default definePlugin({
         ctx.onStart(async () => {
             await services.managed.sweep();
             await services.dumps.sweep();
+            await services.pointInTime.sweep();
             await services.folder.remove('uploads');
             await services.schedules.refresh();
             // States are known soon, and a server that does not answer delays nothing.
@@ -61,6 +65,9 @@ export default definePlugin({
                 await services.metrics.sample(await services.servers.online());
                 await services.unfinished.sweep();
             });
+            await ctx.schedule('point-in-time', { everySeconds: copySeconds }, () =>
+                services.pointInTime.keep()
+            );
             await ctx.schedule('history', { everySeconds: 3_600 }, () => services.history.expire());
         });
         ctx.onStop(() => {

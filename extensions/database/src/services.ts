@@ -20,6 +20,11 @@ import { Programs } from './managed/kinds/programs.ts';
 import { ManagedServers } from './managed/managed.ts';
 import { Ports } from './managed/ports.ts';
 import { ManagedRows } from './managed/rows.ts';
+import { BaseCopies } from './point-in-time/base-copies.ts';
+import { LogFiles } from './point-in-time/log-files.ts';
+import { createMariadbArchiver } from './point-in-time/mariadb.ts';
+import { PointInTime } from './point-in-time/point-in-time.ts';
+import { postgresArchiver } from './point-in-time/postgresql.ts';
 import { Connections } from './servers/connections.ts';
 import { Metrics } from './servers/metrics.ts';
 import { Readers } from './servers/readers.ts';
@@ -35,6 +40,7 @@ export interface Services {
     readonly managedRows: ManagedRows;
     readonly programs: Programs;
     readonly configurations: Configurations;
+    readonly pointInTime: PointInTime;
     readonly readers: Readers;
     readonly metrics: Metrics;
     readonly console: Console;
@@ -77,6 +83,22 @@ export function createServices(ctx: Ctx): Services {
         ports,
         engines
     });
+    const credentials = new Credentials(ctx, target);
+    const archivers = { mysql: createMariadbArchiver(ctx, connections), postgresql: postgresArchiver };
+    const pointInTime = new PointInTime({
+        ctx,
+        folder,
+        folders,
+        managed,
+        rows: managedRows,
+        programs,
+        engines,
+        archivers,
+        copies: new BaseCopies(ctx, folders),
+        logs: new LogFiles({ folder, folders, programs, archivers, target }),
+        credentials,
+        target
+    });
     const unfinished = new Unfinished(ctx, target);
     const restores = new Restores({ ctx, folder, connections, unfinished, target });
     const dumps = new Dumps({ ctx, folder, restores, target });
@@ -87,13 +109,14 @@ export function createServices(ctx: Ctx): Services {
         managed,
         managedRows,
         programs,
+        pointInTime,
         configurations: new Configurations({ managed, rows: managedRows, programs, engines, target }),
         readers,
         metrics: new Metrics(ctx, target),
         history,
         console: new Console(connections, readers, history),
         folder,
-        credentials: new Credentials(ctx, target),
+        credentials,
         dumps,
         restores,
         clones: new Clones({ ctx, dumps, restores, unfinished, target }),

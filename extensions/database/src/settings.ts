@@ -29,6 +29,17 @@ export const settings = joi.object({
         .default(10)
         .description('Dumps kept of each database; older ones are removed')
         .label('Dumps kept of a database'),
+    pointInTimeDays: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(365)
+        .default(7)
+        .description(
+            'Days that a server which keeps its past can go back; all its data are copied once in so many days'
+        )
+        .label('Past is kept for')
+        .unit('day'),
     consoleRows: joi
         .number()
         .integer()

@@ -1,6 +1,15 @@
 /** A panel that is killed: what its servers, and the work on them, are after that. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+    chmodSync,
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    statSync
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -50,6 +59,39 @@ describe('database servers of a panel that is killed', { timeout: 120_000 }, () 
             await panel.close();
             rmSync(top, { recursive: true, force: true });
         }
+    });
+
+    itUnless(noPostgresql, it)('copy a server again whose copy was cut', async () => {
+        const made = await ended(
+            client,
+            await client.post(`${base}/servers`, {
+                name: 'past',
+                kind: 'postgresql',
+                mode: 'managed',
+                preset: 'tiny',
+                pointInTime: true
+            })
+        );
+        expect(made.state, JSON.stringify(made.error)).to.equal('succeeded');
+        const id = (made.result as { serverId: number }).serverId;
+        const past = `${base}/servers/${id}/point-in-time`;
+        const bases = join(top, 'data/servers', String(id), 'archive/bases');
+        const copies = () => (existsSync(bases) ? readdirSync(bases) : []);
+        await until(() => copies().length === 1, 'the copy', 60_000);
+        await panel.end('SIGKILL');
+        const [cut] = copies();
+        await panel.start();
+        client = await panel.login();
+        const isWhole = async () => typeof (await client.get(past)).data?.from === 'string';
+        await until(isWhole, 'a copy that is complete', 60_000);
+        // Either it was complete, or another one is in its place.
+        const [only, ...more] = copies();
+        expect(more).to.equal([]);
+        expect(existsSync(join(bases, only as string, 'backup_label'))).to.be.true();
+        expect(statSync(join(bases, only as string, 'global/pg_control')).size).to.be.above(0);
+        expect(Number(only) >= Number(cut)).to.be.true();
+        const gone = await ended(client, await client.delete(`${base}/servers/${id}?data=delete`));
+        expect(gone.state, JSON.stringify(gone.error)).to.equal('succeeded');
     });
 
     itUnless(noPostgresql, it)('serve on, and nothing is left of one that was being made', async () => {

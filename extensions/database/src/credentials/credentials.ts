@@ -9,6 +9,9 @@ import type { FindTarget } from '../kinds/target.ts';
 import { makePassword } from '../passwords.ts';
 import type { Ctx } from '../settings.ts';
 
+const prefix = 'temp_';
+const ownName = new RegExp(`^${prefix}[0-9a-f]{16}$`);
+
 /** A credential as it is told once. */
 export interface MadeCredential {
     readonly row: CredentialRow;
@@ -48,7 +51,7 @@ export class Credentials {
         }
         await kind.databases.get(admin, database);
         const account: AccountName = {
-            username: `temp_${randomBytes(8).toString('hex')}`,
+            username: `${prefix}${randomBytes(8).toString('hex')}`,
             host: server.kind === 'mysql' ? '%' : null
         };
         const now = Date.now();
@@ -82,6 +85,30 @@ export class Credentials {
             throw errors.notFound('There is no credential of that number');
         }
         await this.#end(row);
+    }
+
+    /** A server that was made from the past of another one has its credentials: those that still count there end at the same time here, the others at once. */
+    async inherit(from: number, to: number): Promise<void> {
+        const { kind, admin } = await this.#target(to);
+        const known = new Map((await this.list(from)).map((row) => [row.account, row]));
+        for (const each of await kind.accounts.list(admin)) {
+            if (!ownName.test(each.username)) {
+                continue;
+            }
+            const account = kind.accounts.format(each);
+            const [grant] = each.grants;
+            const now = Date.now();
+            const row = known.get(account) ?? {
+                account,
+                database: grant?.database ?? '',
+                level: grant?.level ?? 'read',
+                createdAt: now,
+                expiresAt: now
+            };
+            const { id: _, ...inherited } = { id: 0, ...row, serverId: to };
+            await this.#ctx.db.write((em) => em.insert(CredentialEntity, inherited));
+        }
+        await this.expire();
     }
 
     /** Ends all whose time has come. A server that does not answer is asked again the next time. */

@@ -1,10 +1,11 @@
 /** The programs that dump: which there are, and how each is told a server without a secret in its arguments. */
-import { readdir } from 'node:fs/promises';
+import { access, readdir } from 'node:fs/promises';
 
 import { errors } from '@portico/sdk';
 
 import type { ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
+import type { Address } from '../kinds/kind.ts';
 import type { Ctx } from '../settings.ts';
 
 /** A program with what it is given. */
@@ -16,11 +17,25 @@ export interface ToolCall {
 }
 
 const releases = '/usr/lib/postgresql';
+const programFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 const isRoot = process.getuid?.() === 0;
 // eslint-disable-next-line portico/glossary -- it is the name of the account
 const powerless = { user: 'nobody' };
 /** The account of client programs, which owns nothing. */
 export const toolUser: { readonly user?: string } = isRoot ? powerless : {};
+
+/** Whether the machine has a program of this name. */
+export async function hasProgram(name: string): Promise<boolean> {
+    const found = await Promise.all(
+        programFolders.map((folder) =>
+            access(`${folder}/${name}`).then(
+                () => true,
+                () => false
+            )
+        )
+    );
+    return found.includes(true);
+}
 
 /** The program of the newest PostgreSQL on this machine. @throws TOOL_MISSING 50302 */
 export async function postgresqlTool(name: string): Promise<string> {
@@ -62,7 +77,7 @@ export async function dumpCall(
             ],
             env: { PGPASSFILE: 'pgpass' },
             privateFiles: {
-                pgpass: `*:*:*:*:${password.replace(/[\\:]/g, '\\$&')}\n`,
+                pgpass: passwordFile(password),
                 ...(server.ca === null ? {} : { 'ca.pem': server.ca })
             }
         };
@@ -133,13 +148,18 @@ async function mustBeNewEnough(ctx: Ctx, tool: string, { serverVersion, flavour 
     }
 }
 
+/** The file that tells libpq the password of every login. */
+export function passwordFile(password: string): string {
+    return `*:*:*:*:${password.replace(/[\\:]/g, '\\$&')}\n`;
+}
+
 /** As libpq reads it: each value in quotes, so that no name is taken for an address or an option. */
-function conninfo(
+export function conninfo(
     { host, port, socket, username, tls, ca }: ServerRow,
-    { address, database }: { readonly address: string | null; readonly database: string }
+    { address, database }: { readonly address: string | null; readonly database?: string }
 ): string {
     const values = {
-        dbname: database,
+        ...(database === undefined ? {} : { dbname: database }),
         user: username,
         port: String(port),
         ...(socket === null
@@ -156,8 +176,9 @@ function conninfo(
         .join(' ');
 }
 
-function clientFile(
-    { host, port, socket, username, tls, ca }: ServerRow,
+/** The file of options that tells a client program of MariaDB its server. */
+export function clientFile(
+    { host, port, socket, username, tls, ca }: Address & { readonly username: string },
     password: string,
     address: string | null
 ): string {

@@ -1,7 +1,7 @@
 /** The plugin's own folder on the disk: dumps, uploads and managed servers. */
 import type { FileHandle } from 'node:fs/promises';
 
-import { errors, type Files, isFailure } from '@portico/sdk';
+import { errors, type FileEntry, type Files, isFailure } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
 
@@ -75,6 +75,34 @@ export class DataFolder {
             await handle.writeFile(chunk);
         }
         return bytes;
+    }
+
+    /** Bytes of all files below a folder; none where there is no such folder. */
+    async size(path: string): Promise<number> {
+        let bytes = 0;
+        for (const entry of await this.entries(path)) {
+            bytes += entry.type === 'folder' ? await this.size(`${path}/${entry.name}`) : entry.size;
+        }
+        return bytes;
+    }
+
+    /** What is in a folder; nothing where there is no such folder. */
+    async entries(path: string): Promise<readonly FileEntry[]> {
+        return this.files()
+            .list(path)
+            .catch((error: unknown) => {
+                if (isFailure(error) && error.reason === 'NOT_FOUND') {
+                    return [];
+                }
+                throw error;
+            });
+    }
+
+    /** @throws STORAGE_FULL 50700 where so many bytes more have no room */
+    async requireSpace(bytes: number): Promise<void> {
+        if ((await this.files().space()).available < bytes + reserveBytes) {
+            throw errors.storageFull();
+        }
     }
 
     /** Removes a file that may be gone already. */

@@ -45,6 +45,8 @@ export interface Plan {
     readonly runFolder: string;
     /** Holds what `configFiles` gives. */
     readonly configFolder: string;
+    /** Keeps its log of changes; null: it keeps no past. */
+    readonly logFolder: string | null;
     /** Null: programs of this machine only. */
     readonly remote: RemoteAccess | null;
     /** Options that differ from the server's own defaults. */
@@ -55,7 +57,13 @@ export interface Plan {
 export type RunTool = (
     file: string,
     args: readonly string[],
-    given?: { readonly stdin?: string; readonly privateFiles?: Readonly<Record<string, string>> }
+    given?: {
+        readonly stdin?: string;
+        readonly env?: Readonly<Record<string, string>>;
+        readonly privateFiles?: Readonly<Record<string, string>>;
+        /** It may take hours. */
+        readonly isLong?: boolean;
+    }
 ) => Promise<void>;
 
 /** A program that serves databases. */

@@ -17,6 +17,8 @@ export interface ServerFolders {
     readonly configFolder: string;
     /** Holds the key of its certificate; belongs to the server's account alone. */
     readonly tlsFolder: string;
+    /** Holds the base copies and the log of a server whose past is kept. */
+    readonly archiveFolder: string;
 }
 
 /** Makes, fills and removes the folders of servers. */
@@ -34,7 +36,8 @@ export class Folders {
             dataFolder: `${path}/data`,
             runFolder: `${path}/run`,
             configFolder: `${path}/config`,
-            tlsFolder: `${path}/tls`
+            tlsFolder: `${path}/tls`,
+            archiveFolder: `${path}/archive`
         };
     }
 
@@ -59,6 +62,37 @@ export class Folders {
                 await files.chown(path, account.uid, account.gid);
             }
         }
+    }
+
+    /** Makes the folders of a past that are missing; only the server's account can read them. */
+    async openArchive(id: number, account: MachineAccount | null): Promise<void> {
+        for (const name of ['archive', 'archive/log', 'archive/bases']) {
+            const path = `${root}/${id}/${name}`;
+            const files = await this.#folder.ensure(path);
+            if (account !== null) {
+                await files.chown(path, account.uid, account.gid);
+            }
+        }
+    }
+
+    /** Removes a past. */
+    async removeArchive(id: number): Promise<void> {
+        await this.#folder.remove(`${root}/${id}/archive`);
+    }
+
+    /** Makes the empty folder of a base copy, and returns its path. */
+    async createBase(id: number, copy: number, account: MachineAccount | null): Promise<string> {
+        const path = `${root}/${id}/archive/bases/${copy}`;
+        const files = await this.#folder.ensure(path);
+        if (account !== null) {
+            await files.chown(path, account.uid, account.gid);
+        }
+        return `${this.#folder.path}/${path}`;
+    }
+
+    /** Removes a base copy. */
+    async removeBase(id: number, copy: number): Promise<void> {
+        await this.#folder.remove(`${root}/${id}/archive/bases/${copy}`);
     }
 
     /** Writes files of the configuration, each whole or not at all. */

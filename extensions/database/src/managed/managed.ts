@@ -12,7 +12,7 @@ import type { Folders } from './folders.ts';
 import type { Programs } from './kinds/programs.ts';
 import type { Ports } from './ports.ts';
 import { ownNames } from './remote.ts';
-import type { ManagedRows } from './rows.ts';
+import type { ManagedRows, ManagedServer } from './rows.ts';
 import { type ManagedState, stateOf } from './states.ts';
 
 /** A server to make. */
@@ -26,6 +26,18 @@ export interface NewManaged {
     readonly memoryBytes: number | null;
     readonly preset: Preset;
     readonly dumpSchedule: DumpSchedule | null;
+    /** Its past is kept. */
+    readonly pointInTime: boolean;
+    /** What is set beside the preset. */
+    readonly options: ManagedRow['options'];
+}
+
+/** How a new server comes to its data. */
+export interface Source {
+    /** Fills the empty data folder, with the panel's account and its password. */
+    fill(found: ManagedServer, password: string, signal: AbortSignal): Promise<void>;
+    /** Is called when the server answers. */
+    finish(id: number): Promise<void>;
 }
 
 /** What the servers need. */
@@ -71,8 +83,15 @@ export class ManagedServers {
         return new Set(resting.map(({ id }) => id));
     }
 
-    /** Begins a task that makes a server. @throws TOOL_MISSING 50302, CONFLICT 40900, VALIDATION_FAILED 40001 */
-    async create(input: NewManaged, actor: Actor): Promise<TaskView> {
+    /** Begins a task that makes a server, by default an empty one. @throws TOOL_MISSING 50302, CONFLICT 40900, VALIDATION_FAILED 40001 */
+    async create(
+        input: NewManaged,
+        actor: Actor,
+        source: Source = {
+            fill: (found, password, signal) => this.#options.programs.initialise(found, password, signal),
+            finish: async () => undefined
+        }
+    ): Promise<TaskView> {
         const { ctx, folders, ports, rows } = this.#options;
         const release = await this.#release(input.kind, input.release);
         if (!folders.isShortEnough) {
@@ -91,7 +110,7 @@ export class ManagedServers {
         try {
             return await this.#task(id, what, async (run) => {
                 try {
-                    await this.#build(id, password, run);
+                    await this.#build(id, password, source, run);
                     return { serverId: id };
                 } catch (error) {
                     await this.#demolish(id, false);
@@ -182,7 +201,9 @@ export class ManagedServers {
     /** Changes what a server may use, from its next start on. */
     async set(
         id: number,
-        change: Partial<Pick<ManagedRow, 'memoryBytes' | 'preset' | 'options' | 'remote' | 'allow'>>
+        change: Partial<
+            Pick<ManagedRow, 'memoryBytes' | 'preset' | 'options' | 'remote' | 'allow' | 'pointInTime'>
+        >
     ): Promise<void> {
         const { rows, programs: running } = this.#options;
         await rows.update(id, change);
@@ -211,17 +232,22 @@ export class ManagedServers {
         }
     }
 
-    async #build(id: number, password: string, { signal, progress }: TaskRun): Promise<void> {
+    async #build(id: number, password: string, source: Source, { signal, progress }: TaskRun): Promise<void> {
         const { folders, rows, programs: running } = this.#options;
         const found = await rows.get(id);
         progress(0.1, 'Making its folders');
-        await folders.create(id, await running.account(found.server.kind));
+        const account = await running.account(found.server.kind);
+        await folders.create(id, account);
+        if (found.managed.pointInTime === 'on') {
+            await folders.openArchive(id, account);
+        }
         progress(0.2, 'Filling its data folder');
-        await running.initialise(found, password, signal);
+        await source.fill(found, password, signal);
         progress(0.7, 'Starting');
         await running.configure(found);
         await running.put(found);
         await running.waitUp(id, signal);
+        await source.finish(id);
         await rows.update(id, { phase: 'ready' });
     }
 

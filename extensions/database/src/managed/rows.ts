@@ -33,6 +33,9 @@ export interface ManagedInput {
     readonly memoryBytes: number | null;
     readonly preset: Preset;
     readonly dumpSchedule: DumpSchedule | null;
+    readonly pointInTime: boolean;
+    /** What is set beside the preset. */
+    readonly options: ManagedRow['options'];
     /** Password of the panel's account, sealed. */
     readonly password: string;
 }
@@ -76,6 +79,8 @@ export class ManagedRows {
         memoryBytes,
         preset,
         dumpSchedule,
+        pointInTime,
+        options,
         password
     }: ManagedInput): Promise<number> {
         const now = Date.now();
@@ -110,9 +115,10 @@ export class ManagedRows {
                 release,
                 memoryBytes,
                 preset,
-                options: {},
+                options,
                 remote: false,
                 allow: [],
+                pointInTime: pointInTime ? 'on' : 'off',
                 phase: 'creating'
             });
         });

@@ -153,13 +153,37 @@ function registerCreation(ctx: Ctx, services: Services): void {
                     port,
                     memoryBytes = null,
                     preset = 'web',
-                    dumpSchedule = null
+                    dumpSchedule = null,
+                    pointInTime = false
                 } = payload;
+                if (pointInTime) {
+                    await services.pointInTime.check(kind, release);
+                }
                 audit({
-                    after: { name, kind, mode: 'managed', release, port, memoryBytes, preset, dumpSchedule }
+                    after: {
+                        name,
+                        kind,
+                        mode: 'managed',
+                        release,
+                        port,
+                        memoryBytes,
+                        preset,
+                        dumpSchedule,
+                        pointInTime
+                    }
                 });
                 const task = await services.managed.create(
-                    { name, kind, release, port, memoryBytes, preset, dumpSchedule },
+                    {
+                        name,
+                        kind,
+                        release,
+                        port,
+                        memoryBytes,
+                        preset,
+                        dumpSchedule,
+                        pointInTime,
+                        options: {}
+                    },
                     actor
                 );
                 await services.schedules.refresh();
@@ -250,11 +274,11 @@ function registerUpdate(ctx: Ctx, services: Services): void {
 
 /** @throws VALIDATION_FAILED 40001 for a field that only a server has which runs already */
 async function changeManaged(
-    { servers, managed }: Services,
+    { servers, managed, pointInTime: past }: Services,
     {
         before,
         seen,
-        payload: { name, dumpSchedule, memoryBytes, preset, version, ...rest },
+        payload: { name, dumpSchedule, memoryBytes, preset, pointInTime, version, ...rest },
         ifMatch
     }: {
         readonly before: ServerRow;
@@ -272,12 +296,18 @@ async function changeManaged(
             { path: strange[0], message: `The panel sets ${strange[0]} of a server that it runs` }
         ]);
     }
+    if (pointInTime === true) {
+        await past.check(before.kind, seen.release ?? undefined);
+    }
     const row = await servers.describe(before, { name, dumpSchedule }, { ifMatch, version });
     if (memoryBytes !== undefined || preset !== undefined) {
         await managed.set(before.id, {
             ...(memoryBytes === undefined ? {} : { memoryBytes }),
             ...(preset === undefined ? {} : { preset })
         });
+    }
+    if (pointInTime !== undefined) {
+        await past.turn(before.id, pointInTime);
     }
     return row;
 }

@@ -19,8 +19,11 @@ const tlsWords = {
     verify: 'Encrypted, and the certificate must be the host’s'
 } as const;
 
+/** The name of a server. */
+export const nameField = line().trim(true).min(1).max(100).label('Name');
+
 const fields = {
-    name: line().trim(true).min(1).max(100).label('Name'),
+    name: nameField,
     host: joi
         .string()
         .pattern(/^[A-Za-z0-9.:_-]+$/, 'a host name or an address')
@@ -112,6 +115,13 @@ const managedFields = {
         .choice(presetWords)
         .label('Preset')
         .description('What it is tuned for; default: web')
+        .meta({ ui: { group: runByPanel } }),
+    pointInTime: joi
+        .boolean()
+        .label('Keeps its past')
+        .description(
+            'So that it can be restored as it was at any time of the last days; default: it does not'
+        )
         .meta({ ui: { group: runByPanel } })
 };
 const ignored = joi.readOnly(joi.any());
@@ -155,7 +165,7 @@ export const newServer = joi.object({
 /** Fields that only a server has which runs already. */
 const ofRegistered = ['host', 'socket', 'username', 'password', 'reader', 'tls', 'ca'] as const;
 /** Fields that only a server has which the panel runs. */
-const ofManaged = ['runtime', 'release', 'memoryBytes', 'preset'] as const;
+const ofManaged = ['runtime', 'release', 'memoryBytes', 'preset', 'pointInTime'] as const;
 
 /** The first field that has no meaning for a server of this mode; undefined where there is none. */
 export function strangeField(mode: 'registered' | 'managed', body: object): string | undefined {
@@ -196,6 +206,7 @@ export type ChangedServer = {
 } & {
     readonly memoryBytes?: number | null | undefined;
     readonly preset?: ManagedRow['preset'] | undefined;
+    readonly pointInTime?: boolean | undefined;
     readonly version?: number | undefined;
 };
 
@@ -283,6 +294,7 @@ export const serverSchema = joi.object({
     release: joi.string().allow(null).required().label('Release'),
     memoryBytes: joi.number().integer().allow(null).required().unit('byte').label('Memory'),
     preset: joi.choice(presetWords).allow(null).required().label('Preset'),
+    pointInTime: joi.boolean().required().label('Keeps its past'),
     remote: joi.boolean().required().label('Reached from other machines'),
     allow: joi.array().items(joi.string()).required().label('From these networks'),
     createdAt: time().label('Created'),
@@ -322,6 +334,7 @@ export function serverView(
         release: managed?.release ?? null,
         memoryBytes: managed?.memoryBytes ?? null,
         preset: managed?.preset ?? null,
+        pointInTime: managed?.pointInTime === 'on',
         remote: managed?.remote ?? false,
         allow: [...(managed?.allow ?? [])],
         dumpSchedule: row.dumpSchedule,

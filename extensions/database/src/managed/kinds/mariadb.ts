@@ -36,6 +36,8 @@ const presets: Readonly<
     olap: { pool: 0.5, log: 0.15, connections: 40, temporary: 0.15, cache: 1_000 }
 };
 const program = 'mariadbd';
+/** Files of the log of changes: this name, and a number. */
+export const binaryLog = 'binlog';
 const places = ['/usr/sbin/mariadbd', '/usr/local/sbin/mariadbd', '/usr/bin/mariadbd'];
 
 /** The engine on this machine's `mariadbd`. */
@@ -85,7 +87,7 @@ export function createMariadb(ctx: Ctx): Engine {
                 }
             );
         },
-        service: ({ dataFolder, runFolder, configFolder, port, remote }) => ({
+        service: ({ dataFolder, runFolder, configFolder, port, remote, logFolder }) => ({
             file: program,
             args: [
                 `--defaults-file=${configFolder}/server.cnf`,
@@ -95,7 +97,14 @@ export function createMariadb(ctx: Ctx): Engine {
                 `--port=${port}`,
                 `--bind-address=${remote === null ? '127.0.0.1' : '*'}`,
                 '--log-output=TABLE',
-                '--skip-log-bin'
+                ...(logFolder === null
+                    ? ['--skip-log-bin']
+                    : [
+                          `--log-bin=${logFolder}/${binaryLog}`,
+                          '--binlog-format=ROW',
+                          '--sync-binlog=1',
+                          '--expire-logs-days=0'
+                      ])
             ],
             stopSignal: 'SIGTERM'
         }),

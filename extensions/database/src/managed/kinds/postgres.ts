@@ -11,6 +11,7 @@ import {
     type RunningOption,
     share
 } from '../engine.ts';
+import { ownUsername } from '../rows.ts';
 
 const options: readonly Option[] = [
     { name: 'shared_buffers', type: 'bytes', min: 128 * 1024, restart: true },
@@ -41,7 +42,8 @@ const presets: Readonly<
     oltp: { buffers: 0.3, cache: 0.7, work: 0.2, connections: 300 },
     olap: { buffers: 0.3, cache: 0.7, work: 0.4, connections: 30 }
 };
-const folder = '/usr/lib/postgresql';
+/** Holds a folder for each release that is installed. */
+export const releaseFolder = '/usr/lib/postgresql';
 const unitBytes: Readonly<Record<string, number>> = {
     B: 1,
     kB: 1024,
@@ -58,12 +60,13 @@ export const postgres: Engine = {
     options,
     releases,
     presetOptions,
-    configFiles: ({ options: given, remote }) => ({
+    configFiles: ({ options: given, remote, logFolder }) => ({
         'postgresql.conf': Object.entries({
             ...given,
             ...(remote === null
                 ? {}
                 : { ssl: true, ssl_cert_file: remote.certificateFile, ssl_key_file: remote.keyFile }),
+            ...logOptions(logFolder),
             shared_preload_libraries: 'pg_stat_statements',
             timezone: 'UTC',
             log_timezone: 'UTC'
@@ -72,6 +75,7 @@ export const postgres: Engine = {
             .join(''),
         'pg_hba.conf': [
             'local all all scram-sha-256',
+            ...(logFolder === null ? [] : [`local replication ${ownUsername} scram-sha-256`]),
             'host all all 127.0.0.1/32 scram-sha-256',
             'host all all ::1/128 scram-sha-256',
             ...(remote?.allow ?? []).map((network) => `hostssl all all ${network} scram-sha-256`),
@@ -80,7 +84,7 @@ export const postgres: Engine = {
     }),
     async initialise({ release, dataFolder }, run, { username, password }) {
         await run(
-            `${folder}/${release}/bin/initdb`,
+            `${releaseFolder}/${release}/bin/initdb`,
             [
                 `--pgdata=${dataFolder}`,
                 `--username=${username}`,
@@ -94,7 +98,7 @@ export const postgres: Engine = {
         );
     },
     service: (plan) => ({
-        file: `${folder}/${plan.release}/bin/postgres`,
+        file: `${releaseFolder}/${plan.release}/bin/postgres`,
         args: argumentsOf(plan),
         // Ends sessions, and then the server in good order.
         stopSignal: 'SIGINT',
@@ -104,6 +108,17 @@ export const postgres: Engine = {
     running,
     apply: null
 };
+
+/** A server whose log was kept and that is not restarted yet goes on to archive: then into nothing, so that its log does not pile up. */
+function logOptions(logFolder: string | null): Readonly<Record<string, OptionValue>> {
+    return logFolder === null
+        ? { archive_command: '/bin/true' }
+        : {
+              archive_mode: 'on',
+              archive_library: 'basic_archive',
+              'basic_archive.archive_directory': logFolder
+          };
+}
 
 function argumentsOf({ dataFolder, configFolder, runFolder, port, remote }: Plan): readonly string[] {
     const set = {
@@ -117,10 +132,10 @@ function argumentsOf({ dataFolder, configFolder, runFolder, port, remote }: Plan
 }
 
 async function releases(): Promise<readonly string[]> {
-    const names = (await readdir(folder).catch(() => [])).filter((name) => /^\d+$/.test(name));
+    const names = (await readdir(releaseFolder).catch(() => [])).filter((name) => /^\d+$/.test(name));
     const found = await Promise.all(
         names.map((name) =>
-            access(`${folder}/${name}/bin/postgres`).then(
+            access(`${releaseFolder}/${name}/bin/postgres`).then(
                 () => [name],
                 () => []
             )
@@ -178,5 +193,5 @@ function textOf(name: string, value: OptionValue): string {
             : 'off'
         : isBytes
           ? `${Math.floor(Number(value) / 1024)}kB`
-          : String(value);
+          : String(value).replace(/[\\']/g, '$&$&');
 }

@@ -9,7 +9,7 @@ import type { KindName } from '../../kinds/kind.ts';
 import type { Servers } from '../../servers/servers.ts';
 import type { Ctx } from '../../settings.ts';
 import { accountOf, type MachineAccount } from '../accounts.ts';
-import type { Engine, OptionValue, Plan } from '../engine.ts';
+import type { Engine, OptionValue, Plan, RunTool } from '../engine.ts';
 import { certificateName, type Folders, keyName } from '../folders.ts';
 import { type ManagedRows, type ManagedServer, ownUsername } from '../rows.ts';
 import { startSeconds } from '../states.ts';
@@ -17,6 +17,7 @@ import { startSeconds } from '../states.ts';
 const servicePrefix = 'server-';
 const stopSeconds = 60;
 const initialiseSeconds = 600;
+const longSeconds = 86_400;
 const pollMs = 50;
 /** A port may be taken for a moment by an outgoing connection; then a later start succeeds. */
 const mostExits = 3;
@@ -74,33 +75,40 @@ export class Programs {
 
     /** Fills the data folder of a new server. @throws SERVER_OFFLINE 50350 with what the program wrote */
     async initialise(found: ManagedServer, password: string, signal: AbortSignal): Promise<void> {
-        const { ctx, engines } = this.#options;
         const { kind } = found.server;
-        const account = await this.account(kind);
-        await engines[kind].initialise(
-            this.#plan(found),
-            async (file, args, given = {}) => {
-                const { code, stdout, stderr } = await ctx.exec(file, args, {
-                    ...(account === null ? {} : { user: account.name }),
-                    ...given,
-                    ...(given.privateFiles === undefined ? { cwd: '/' } : {}),
-                    timeoutSeconds: initialiseSeconds,
-                    signal
-                });
-                signal.throwIfAborted();
-                if (code !== 0) {
-                    const said = `${stdout}\n${stderr}`.replaceAll(password, '…').trim().slice(-1_000);
-                    throw fail.SERVER_OFFLINE({ message: `${file} ended with ${code}: ${said}` });
-                }
-            },
-            { username: ownUsername, password }
+        await this.#options.engines[kind].initialise(
+            this.plan(found),
+            await this.tool(kind, password, signal),
+            {
+                username: ownUsername,
+                password
+            }
         );
+    }
+
+    /** What runs programs as the account of servers of a kind. The password is kept out of messages. */
+    async tool(kind: KindName, password: string, signal: AbortSignal): Promise<RunTool> {
+        const account = await this.account(kind);
+        return async (file, args, { isLong = false, ...given } = {}) => {
+            const { code, stdout, stderr } = await this.#options.ctx.exec(file, args, {
+                ...(account === null ? {} : { user: account.name }),
+                ...given,
+                ...(given.privateFiles === undefined ? { cwd: '/' } : {}),
+                timeoutSeconds: isLong ? longSeconds : initialiseSeconds,
+                signal
+            });
+            signal.throwIfAborted();
+            if (code !== 0) {
+                const said = `${stdout}\n${stderr}`.replaceAll(password, '…').trim().slice(-1_000);
+                throw fail.SERVER_OFFLINE({ message: `${file} ended with ${code}: ${said}` });
+            }
+        };
     }
 
     /** Writes the configuration. */
     async configure(found: ManagedServer): Promise<void> {
         const { folders, engines } = this.#options;
-        await folders.configure(found.server.id, engines[found.server.kind].configFiles(this.#plan(found)));
+        await folders.configure(found.server.id, engines[found.server.kind].configFiles(this.plan(found)));
     }
 
     /** Makes the service, or restarts one whose command is another now. */
@@ -109,7 +117,7 @@ export class Programs {
         const { server, managed } = found;
         const account = await this.account(server.kind);
         return ctx.services.put(serviceOf(server.id), {
-            ...engines[server.kind].service(this.#plan(found)),
+            ...engines[server.kind].service(this.plan(found)),
             ...(account === null ? {} : { user: account.name }),
             ...(managed.memoryBytes === null
                 ? {}
@@ -164,13 +172,15 @@ export class Programs {
         return ['it did not start', ...lines, (error as Error).message].join('; ').slice(0, 2_000);
     }
 
-    #plan(found: ManagedServer): Plan {
+    /** What a server is run with. */
+    plan(found: ManagedServer): Plan {
         const { server, managed } = found;
-        const { tlsFolder, ...folders } = this.#options.folders.of(server.id);
+        const { tlsFolder, archiveFolder, ...folders } = this.#options.folders.of(server.id);
         return {
             release: managed.release,
             port: server.port,
             ...folders,
+            logFolder: managed.pointInTime === 'on' ? `${archiveFolder}/log` : null,
             remote: managed.remote
                 ? {
                       certificateFile: `${tlsFolder}/${certificateName}`,

@@ -1,0 +1,124 @@
+/** The files of the logs of servers, in their archives. */
+import { errors } from '@portico/sdk';
+
+import type { DataFolder } from '../dumps/folder.ts';
+import type { KindName } from '../kinds/kind.ts';
+import type { FindTarget } from '../kinds/target.ts';
+import type { Folders } from '../managed/folders.ts';
+import type { Programs } from '../managed/kinds/programs.ts';
+import type { ManagedServer } from '../managed/rows.ts';
+import type { Archiver } from './archiver.ts';
+
+/** What they need. */
+export interface LogFilesOptions {
+    readonly folder: DataFolder;
+    readonly folders: Folders;
+    readonly programs: Programs;
+    readonly archivers: Readonly<Record<KindName, Archiver>>;
+    readonly target: FindTarget;
+}
+
+interface LogFile {
+    readonly name: string;
+    readonly number: number;
+    readonly size: number;
+    readonly modifiedAt: Date;
+}
+
+/** Finds and removes them. Paths are below the folder of the settings, but for those that say otherwise. */
+export class LogFiles {
+    readonly #options: LogFilesOptions;
+
+    constructor(options: LogFilesOptions) {
+        this.#options = options;
+    }
+
+    /** Where the past of a server is. */
+    archive(id: number): string {
+        return this.below(this.#options.folders.of(id).archiveFolder);
+    }
+
+    /** Where the data of a server are. */
+    data(id: number): string {
+        return this.below(this.#options.folders.of(id).dataFolder);
+    }
+
+    /** The absolute path of a base copy. */
+    base(id: number, copy: number): string {
+        return `${this.#options.folders.of(id).archiveFolder}/bases/${copy}`;
+    }
+
+    /** An absolute path as one below the folder of the settings. */
+    below(path: string): string {
+        return path.slice(this.#options.folder.path.length + 1);
+    }
+
+    /** The text of a small file. @param path - absolute */
+    async read(path: string): Promise<string> {
+        await using handle = await this.#options.folder.files().open(this.below(path), 'r');
+        return await handle.readFile('utf8');
+    }
+
+    /** The last time that the log reaches: now while the server runs, else when it wrote last. */
+    async end({ server }: ManagedServer): Promise<Date> {
+        if ((await this.#options.programs.info(server.id))?.state === 'running') {
+            return new Date();
+        }
+        const all = [
+            ...(await this.#list(server.id, server.kind)),
+            ...(await this.#options.folder.entries(`${this.data(server.id)}/pg_wal`))
+        ];
+        return new Date(Math.max(0, ...all.map(({ modifiedAt }) => modifiedAt.getTime())));
+    }
+
+    /** The files from one on, as absolute paths in their order. @throws VALIDATION_FAILED 40001 where one of them is gone */
+    async since(
+        { server }: ManagedServer,
+        first: string
+    ): Promise<{ readonly paths: readonly string[]; readonly bytes: number }> {
+        const start = this.#options.archivers[server.kind].numberOf(first) ?? 0;
+        const files = (await this.#list(server.id, server.kind)).filter(({ number }) => number >= start);
+        const numbers = [...new Set(files.map(({ number }) => number))];
+        const gap = numbers.findIndex((number, index) => number !== start + index);
+        if (gap !== -1) {
+            const next = files.find(({ number }) => number === numbers[gap]);
+            throw errors.invalid([
+                { path: 'at', message: `The log has a gap before ${next?.name}: a file of it is gone` }
+            ]);
+        }
+        const { archiveFolder } = this.#options.folders.of(server.id);
+        return {
+            paths: files.map(({ name }) => `${archiveFolder}/log/${name}`),
+            bytes: files.reduce((sum, { size }) => sum + size, 0)
+        };
+    }
+
+    /** Removes the files before one. */
+    async removeBefore({ server }: ManagedServer, first: string): Promise<void> {
+        const { archivers, target, folder } = this.#options;
+        const { numberOf, purge } = archivers[server.kind];
+        const start = numberOf(first) ?? 0;
+        const old = (await this.#list(server.id, server.kind)).filter(({ number }) => number < start);
+        if (old.length === 0) {
+            return;
+        }
+        if (purge !== null) {
+            const { admin } = await target(server.id);
+            await admin.use(null, (session) => purge(session, first));
+            return;
+        }
+        for (const { name } of old) {
+            await folder.remove(`${this.archive(server.id)}/log/${name}`);
+        }
+    }
+
+    async #list(id: number, kind: KindName): Promise<readonly LogFile[]> {
+        const { numberOf } = this.#options.archivers[kind];
+        return (await this.#options.folder.entries(`${this.archive(id)}/log`))
+            .flatMap(({ name, size, modifiedAt }) => {
+                const number = numberOf(name);
+                return number === null ? [] : [{ name, number, size, modifiedAt }];
+            })
+            .sort((one, other) => one.number - other.number);
+    }
+}
