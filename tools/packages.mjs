@@ -57,6 +57,18 @@ export const SYSTEM_PACKAGES = [
         what: "PHP's client of MariaDB, for the tests of WordPress"
     },
     {
+        command: 'composer',
+        package: 'composer',
+        for: 'test',
+        what: 'what makes the projects of sites in tests'
+    },
+    {
+        command: '/usr/share/php/Illuminate/Foundation/Application.php',
+        package: 'php-laravel-framework',
+        for: 'test',
+        what: 'the framework of the sites of Laravel that tests make'
+    },
+    {
         command: 'mariadbd',
         package: 'mariadb-server',
         for: 'test',

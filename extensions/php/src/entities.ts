@@ -5,7 +5,7 @@ import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 /** Where a site stands: `creating` and `removing` are taken up again by the next start of the plugin. */
 export type Phase = 'creating' | 'ready' | 'removing';
 /** What a new site holds. */
-export type Template = 'empty' | 'php' | 'wordpress';
+export type Template = 'empty' | 'php' | 'wordpress' | 'laravel';
 /** How the engine gets a site's certificate. */
 export type SslMode = 'auto' | 'internal';
 

@@ -6,6 +6,7 @@ import { FileOwners } from './sandbox/owner.ts';
 import type { Ctx } from './settings.ts';
 import { Changes } from './sites/changes.ts';
 import { Creation } from './sites/creation/creation.ts';
+import { Laravel } from './sites/creation/laravel.ts';
 import { WordPress } from './sites/creation/wordpress.ts';
 import { Locks } from './sites/locks.ts';
 import { Accounts } from './sites/machine/accounts.ts';
@@ -50,14 +51,19 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const owners = new FileOwners(ctx, accounts, folders);
     const slots = new Slots({ ctx, store, releases, accounts, folders, configurations, masters });
     const parts = { ctx, machine, store, releases, accounts, folders, configurations, masters, hosts, slots };
+    const tools = new Tools(ctx, releases, configurations);
     return {
         ...parts,
         locks: new Locks(),
-        creation: new Creation({ ...parts, wordpress: new WordPress(ctx, releases, configurations, owners) }),
+        creation: new Creation({
+            ...parts,
+            wordpress: new WordPress(ctx, releases, configurations, owners),
+            laravel: new Laravel(ctx, releases, owners, tools)
+        }),
         changes: new Changes(parts),
         switches: new Switches(parts),
         owners,
-        tools: new Tools(ctx, releases, configurations),
+        tools,
         packages: new Packages(ctx, releases)
     };
 }

@@ -44,6 +44,15 @@ export const settings = joi.object({
         .label('Archive of WordPress')
         .description('For the template `wordpress`: a release as wordpress.org gives it, .tar.gz or .zip')
         .meta({ ui: { group: 'WordPress', advanced: true } }),
+    composerRepository: joi
+        .string()
+        .pattern(/^(?:https:\/\/[^\s\0/@]+(?:\/[^\s\0]*)?|(?:\/[A-Za-z0-9._-]+)+)$/)
+        .max(1_000)
+        .label('Repository of Composer')
+        .description(
+            'Where the template `laravel` comes from, by HTTPS or as a folder of this machine; default: packagist.org'
+        )
+        .meta({ ui: { group: 'Laravel', advanced: true } }),
     logBytes: joi
         .number()
         .integer()

@@ -1,9 +1,12 @@
 /** Routes that list, make, change and remove sites. */
 import { errors, joi, reply, requireVersion, taskSchema } from '@portico/sdk';
 
+import type { Template } from '../entities.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import type { Application } from '../sites/creation/creation.ts';
 import { newSiteSchema, siteChangeSchema, siteSchema } from '../sites/creation/input.ts';
+import type { WordPressInput } from '../sites/creation/wordpress.ts';
 import { siteView } from '../sites/views.ts';
 import type { SwitchInput } from '../switching/switches.ts';
 import { acceptTask } from '../task-replies.ts';
@@ -61,14 +64,12 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
         validate: { payload: newSiteSchema },
         returns: taskSchema,
         async handler({ payload, actor, audit }) {
-            const { runtime, ...input } = payload;
+            const { runtime, wordpress, ...input } = payload;
             if (runtime === 'frankenphp') {
                 throw errors.toolMissing('FrankenPHP', 'the panel drives PHP-FPM: make the site with it');
             }
-            if (input.template === 'wordpress' && input.wordpress === undefined) {
-                throw errors.invalid([{ path: 'wordpress', message: 'The template wordpress needs it' }]);
-            }
-            const site = await creation.begin(input);
+            const application = applicationOf(input.template, wordpress);
+            const site = await creation.begin({ ...input, application });
             audit({
                 resourceId: site.id,
                 after: { name: site.name, domain: site.domain, release: site.release }
@@ -84,7 +85,7 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
                     lock: locks.take(site.id, 'creation')
                 },
                 async (run) => {
-                    const { site: made, adminPassword } = await creation.finish(site, run, input.wordpress);
+                    const { site: made, adminPassword } = await creation.finish(site, run, application);
                     return {
                         siteId: made.id,
                         hostId: made.hostId,
@@ -94,6 +95,20 @@ function registerCreation(ctx: Ctx, { creation, locks }: Services): void {
             );
         }
     });
+}
+
+/** @throws VALIDATION_FAILED 40001 when template and application do not belong together */
+function applicationOf(template: Template, input: WordPressInput | undefined): Application | undefined {
+    if ((template === 'wordpress') !== (input !== undefined)) {
+        throw errors.invalid([
+            { path: 'wordpress', message: 'It belongs to the template wordpress, which needs it' }
+        ]);
+    }
+    return input !== undefined
+        ? { kind: 'wordpress', input }
+        : template === 'laravel'
+          ? { kind: 'laravel' }
+          : undefined;
 }
 
 function registerChange(ctx: Ctx, services: Services): void {

@@ -21,10 +21,19 @@ interface Wanted {
     readonly mode: number;
 }
 
+/** An entry of a site. */
+interface Found {
+    /** Below the folder of the site. */
+    readonly path: string;
+    readonly entry: FileEntry;
+    readonly wanted: Wanted;
+}
+
 /** Folders that the engine does not enter. */
 const closed = /^(?:private|logs)(?:\/|$)/;
 /** More entries are not looked at. */
 const mostEntries = 1_000_000;
+const together = 64;
 /** Names of files that only the account may read, wherever they lie. */
 const secret = /^(?:\.env(?:\..*)?|wp-config\.php|auth\.json|\.htpasswd|id_(?:rsa|ed25519)|.*\.(?:key|pem))$/;
 
@@ -48,14 +57,11 @@ export class FileOwners {
     ): Promise<{ readonly entries: WrongEntry[]; readonly total: number }> {
         const entries: WrongEntry[] = [];
         let total = 0;
-        for await (const { path, entry, wanted } of this.#walk(site, signal)) {
-            const wrong = await this.#judge(site, path, entry, wanted);
-            if (wrong !== null) {
-                total += 1;
-                if (entries.length < limit) {
-                    entries.push(wrong);
-                }
-            }
+        for await (const found of this.#walk(site, signal)) {
+            const wrong = await Promise.all(found.map((each) => this.#judge(site, each)));
+            const faults = wrong.filter((each) => each !== null);
+            total += faults.length;
+            entries.push(...faults.slice(0, limit - entries.length));
         }
         return { entries, total };
     }
@@ -66,55 +72,65 @@ export class FileOwners {
         signal: AbortSignal,
         log: (line: string) => void
     ): Promise<{ readonly changed: number; readonly left: number }> {
-        const files = this.#ctx.files(site.folder);
         let [changed, left] = [0, 0];
-        for await (const { path, entry, wanted } of this.#walk(site, signal)) {
-            const wrong = await this.#judge(site, path, entry, wanted);
-            if (wrong === null) {
-                continue;
+        for await (const found of this.#walk(site, signal)) {
+            for (const outcome of await Promise.all(found.map((each) => this.#mend(site, each)))) {
+                changed += outcome === 'changed' ? 1 : 0;
+                if (typeof outcome === 'object' && outcome !== null) {
+                    left += 1;
+                    log(`${outcome.path} is left as it is: ${outcome.evidence}`);
+                }
             }
-            // A second name of another account's file is not this site's to give away.
-            const isForeign = entry.type === 'file' && entry.links > 1 && entry.uid !== wanted.uid;
-            if (wrong.problem === 'link' || isForeign || entry.type === 'other') {
-                left += 1;
-                log(`${path} is left as it is: ${wrong.evidence}`);
-                continue;
-            }
-            await files.chown(path, wanted.uid, wanted.gid);
-            if (entry.type !== 'link') {
-                await files.chmod(path, wanted.mode);
-            }
-            changed += 1;
         }
         return { changed, left };
     }
 
-    async *#walk(
-        site: Site,
-        signal: AbortSignal
-    ): AsyncGenerator<{ readonly path: string; readonly entry: FileEntry; readonly wanted: Wanted }> {
+    /** Makes one entry right. Gives what is wrong with it when it is left as it is, and null when it was right. */
+    async #mend(site: Site, found: Found): Promise<'changed' | WrongEntry | null> {
+        const { path, entry, wanted } = found;
+        const wrong = await this.#judge(site, found);
+        if (wrong === null) {
+            return null;
+        }
+        // A second name of another account's file is not this site's to give away.
+        const isForeign = entry.type === 'file' && entry.links > 1 && entry.uid !== wanted.uid;
+        if (wrong.problem === 'link' || isForeign || entry.type === 'other') {
+            return wrong;
+        }
+        const files = this.#ctx.files(site.folder);
+        await files.chown(path, wanted.uid, wanted.gid);
+        if (entry.type !== 'link') {
+            await files.chmod(path, wanted.mode);
+        }
+        return 'changed';
+    }
+
+    /** All entries below the folder of a site, some of one folder at a time: what is done to them together opens the folder once. */
+    async *#walk(site: Site, signal: AbortSignal): AsyncGenerator<readonly Found[]> {
         const account = await this.#accounts.own(site.account, site.token);
         const group = await this.#folders.engineGroup(account);
         const files = this.#ctx.files(site.folder);
         const waiting = [''];
         let seen = 0;
         for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
-            for (const entry of await files.list(folder).catch(() => [])) {
+            const entries = await files.list(folder).catch(() => []);
+            for (let at = 0; at < entries.length; at += together) {
                 signal.throwIfAborted();
-                seen += 1;
+                const found = entries.slice(at, at + together).map((entry) => {
+                    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+                    return { path, entry, wanted: wantedOf(path, entry, account, group) };
+                });
+                seen += found.length;
                 if (seen > mostEntries) {
                     return;
                 }
-                const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-                yield { path, entry, wanted: wantedOf(path, entry, account, group) };
-                if (entry.type === 'folder') {
-                    waiting.push(path);
-                }
+                yield found;
+                waiting.push(...found.filter(({ entry }) => entry.type === 'folder').map(({ path }) => path));
             }
         }
     }
 
-    async #judge(site: Site, path: string, entry: FileEntry, wanted: Wanted): Promise<WrongEntry | null> {
+    async #judge(site: Site, { path, entry, wanted }: Found): Promise<WrongEntry | null> {
         if (entry.type === 'link') {
             const target = await this.#ctx
                 .files(site.folder)

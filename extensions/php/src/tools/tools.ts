@@ -27,6 +27,8 @@ interface Tool {
     readonly install: string | null;
     /** Options before the arguments. */
     readonly options: readonly string[];
+    /** Commands that do nothing in production without `--force`. */
+    readonly forced?: RegExp;
 }
 
 const tools: Readonly<Record<ToolName, Tool>> = {
@@ -47,7 +49,8 @@ const tools: Readonly<Record<ToolName, Tool>> = {
             /^(?:migrate|cache|config|route|view|event|queue|optimize|storage|schedule|about|down|up)(?::[a-z-]{1,40})?$/,
         marks: ['artisan'],
         install: null,
-        options: ['--no-interaction', '--no-ansi']
+        options: ['--no-interaction', '--no-ansi'],
+        forced: /^migrate(?::(?:fresh|refresh|reset|rollback))?$/
     }
 };
 const seconds = 600;
@@ -66,6 +69,16 @@ export class Tools {
         this.#configurations = configurations;
     }
 
+    /** Composer at work in a folder of a site. @throws TOOL_MISSING 50302 */
+    async composer(release: string, cwd: string, args: readonly string[]): Promise<PreparedTool> {
+        const { install, options } = tools.composer;
+        const script = await findProgram(this.#ctx, 'composer');
+        if (script === null) {
+            throw errors.toolMissing('composer', install ?? '');
+        }
+        return { cli: await this.#releases.cli(release), cwd, args: [script, ...args, ...options] };
+    }
+
     /** The program and arguments of a call. @throws VALIDATION_FAILED 40001, TOOL_MISSING 50302 */
     async prepare(
         site: Site,
@@ -82,14 +95,15 @@ export class Tools {
         if (script === null) {
             throw errors.toolMissing(name, tool.install ?? '');
         }
-        return { cli, cwd, args: [script, command, ...tool.options, ...given] };
+        const force = tool.forced?.test(command) === true ? ['--force'] : [];
+        return { cli, cwd, args: [script, command, ...tool.options, ...force, ...given] };
     }
 
     /** Runs a prepared call to its end, and logs each line that it writes. @throws TOOL_FAILED 42253 */
     async run(
         site: Site,
         name: ToolName,
-        { cli, cwd, args }: PreparedTool,
+        { cli, cwd, args, env = {} }: PreparedTool,
         { signal, log }: { readonly signal: AbortSignal; readonly log: (line: string) => void }
     ): Promise<{ readonly exitCode: number }> {
         const home = `${site.folder}/private`;
@@ -102,6 +116,7 @@ export class Tools {
             limits: { group: { memoryBytes } },
             env: {
                 ...(await this.#configurations.environment(site)),
+                ...env,
                 ...iniEnvironment(configFolder(site, site.slot)),
                 HOME: home,
                 TMPDIR: `${home}/tmp`,
@@ -154,6 +169,8 @@ export interface PreparedTool {
     readonly cli: string;
     readonly cwd: string;
     readonly args: readonly string[];
+    /** Beside the environment of the site, and before it. */
+    readonly env?: Readonly<Record<string, string>>;
 }
 
 async function logLines(output: AsyncIterable<Uint8Array>, log: (line: string) => void): Promise<void> {

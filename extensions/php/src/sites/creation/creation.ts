@@ -20,6 +20,7 @@ import { checkExtraPaths, checkRoot } from '../machine/paths.ts';
 import { accountComment, type Site } from '../site.ts';
 import type { Store } from '../store.ts';
 import { changedEnv, type EnvInput } from './input.ts';
+import type { Laravel } from './laravel.ts';
 import { page } from './templates.ts';
 import type { WordPress, WordPressInput } from './wordpress.ts';
 
@@ -31,14 +32,17 @@ export interface NewSite {
     readonly release?: string | undefined;
     readonly root?: string | undefined;
     readonly template: Template;
-    /** A site that a backup brings back has none: its files come from there. */
-    readonly wordpress?: WordPressInput | undefined;
+    readonly application?: Application | undefined;
     readonly ssl?: boolean | undefined;
     readonly sslMode?: SslMode | undefined;
     readonly extraPaths?: readonly string[] | undefined;
     readonly env?: EnvInput | undefined;
     readonly database?: { readonly serverId: number; readonly name?: string | undefined } | undefined;
 }
+
+/** What is installed into a new site. One that a backup brings back has none: its files come from there. */
+export type Application =
+    { readonly kind: 'laravel' } | { readonly kind: 'wordpress'; readonly input: WordPressInput };
 
 /** The task in which a site is made. */
 export type CreationRun = Pick<TaskRun, 'signal' | 'log' | 'actor'>;
@@ -63,6 +67,7 @@ export interface CreationParts {
     readonly hosts: SiteHosts;
     readonly slots: Slots;
     readonly wordpress: WordPress;
+    readonly laravel: Laravel;
 }
 
 /** Makes sites and takes them away. */
@@ -91,9 +96,7 @@ export class Creation {
         if (database !== undefined) {
             requireDatabases(ctx);
         }
-        if (input.wordpress !== undefined) {
-            await this.#checkWordPress(input, release.release);
-        }
+        await this.#checkApplication(input, root, release.release);
         const env = changedEnv({}, input.env ?? {});
         await checkExtraPaths(ctx, extraPaths, await store.all());
         if ((await accounts.find(account)) !== null || !(await folders.isFree(folder))) {
@@ -136,12 +139,12 @@ export class Creation {
     }
 
     /** Makes a site that was begun; one that fails is taken back whole. */
-    async finish(begun: Site, run: CreationRun, wordpress?: WordPressInput): Promise<Created> {
+    async finish(begun: Site, run: CreationRun, application?: Application): Promise<Created> {
         const { log, actor } = run;
         let site = begun;
         try {
             site = await this.#provision(begun, actor, log);
-            return await this.#make(site, run, wordpress);
+            return await this.#make(site, run, application);
         } catch (error) {
             log(`Taken back, because: ${error instanceof Error ? error.message : String(error)}`);
             // A folder that was there before is another's.
@@ -207,21 +210,29 @@ export class Creation {
         }
     }
 
-    async #checkWordPress({ template, database }: NewSite, release: string): Promise<void> {
-        if (template !== 'wordpress' || database === undefined) {
-            throw errors.invalid([
-                { path: 'wordpress', message: 'WordPress needs the template wordpress, and a database' }
-            ]);
+    async #checkApplication(
+        { application, database }: NewSite,
+        root: string,
+        release: string
+    ): Promise<void> {
+        const { laravel, wordpress } = this.#parts;
+        if (application?.kind === 'laravel') {
+            await laravel.requireParts(root, release);
         }
-        await this.#parts.wordpress.requireParts(release);
+        if (application?.kind === 'wordpress') {
+            if (database === undefined) {
+                throw errors.invalid([{ path: 'database', message: 'WordPress needs a database' }]);
+            }
+            await wordpress.requireParts(release);
+        }
     }
 
     async #make(
         site: Site,
         { signal, log }: CreationRun,
-        input: WordPressInput | undefined
+        application: Application | undefined
     ): Promise<Created> {
-        const { accounts, wordpress, folders, hosts, releases, slots, store } = this.#parts;
+        const { accounts, folders, hosts, releases, slots, store } = this.#parts;
         const release = await releases.get(site.release);
         signal.throwIfAborted();
         log(`Account ${site.account}`);
@@ -234,14 +245,29 @@ export class Creation {
         log(`PHP ${release.version}`);
         await slots.start(site);
         await slots.connect(site);
-        const adminPassword =
-            input === undefined ? null : await wordpress.install(site, account, input, { signal, log });
-        signal.throwIfAborted();
+        const adminPassword = await this.#install(site, account, application, { signal, log });
         signal.throwIfAborted();
         log(`Host ${site.domain}`);
         const hostId = await hosts.create(site);
         const made = await store.change(site.id, { hostId, phase: 'ready' });
         return { site: made, ...(adminPassword === null ? {} : { adminPassword }) };
+    }
+
+    /** Gives the password of its admin where there is one. */
+    async #install(
+        site: Site,
+        account: Account,
+        application: Application | undefined,
+        run: Pick<CreationRun, 'signal' | 'log'>
+    ): Promise<string | null> {
+        const { laravel, wordpress } = this.#parts;
+        if (application?.kind === 'wordpress') {
+            return wordpress.install(site, account, application.input, run);
+        }
+        if (application?.kind === 'laravel') {
+            await laravel.install(site, run);
+        }
+        return null;
     }
 
     async #fill(site: Site, account: Account): Promise<void> {

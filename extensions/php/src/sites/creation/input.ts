@@ -87,7 +87,12 @@ export const newSiteSchema = joi.object({
         .label('Runtime')
         .meta({ ui: { advanced: true } }),
     template: joi
-        .choice({ empty: 'Nothing', php: 'A page that says that PHP runs', wordpress: 'WordPress' })
+        .choice({
+            empty: 'Nothing',
+            php: 'A page that says that PHP runs',
+            wordpress: 'WordPress',
+            laravel: 'Laravel, by Composer'
+        })
         .default('empty')
         .label('Begin with'),
     wordpress: joi

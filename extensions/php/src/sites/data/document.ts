@@ -39,7 +39,7 @@ const documentSchema = joi
             .pattern(/^\d{1,2}\.\d{1,2}$/)
             .required(),
         root: joi.string().max(200).required(),
-        template: joi.valid('empty', 'php', 'wordpress').required(),
+        template: joi.valid('empty', 'php', 'wordpress', 'laravel').required(),
         ssl: joi.boolean().required(),
         sslMode: joi.valid('auto', 'internal').required(),
         extraPaths: joi.array().items(joi.string().max(500)).max(20).required(),
