@@ -4,6 +4,7 @@
  * `for` says who needs it: `start` (the panel itself), `test` (a test cannot run without it; what `start` needs, tests
  * need too) or `bench`. A `command` with a path is a file that the package brings. `variable` names the environment variable that points to another binary. `unit` is the service
  * that the package would start by itself and that must not run, because the panel starts its own.
+ * `files` are written before the package is installed, where they are missing.
  */
 export const SYSTEM_PACKAGES = [
     {
@@ -132,6 +133,15 @@ export const SYSTEM_PACKAGES = [
         unit: 'fail2ban.service',
         for: 'test',
         what: 'what bans addresses by logs, whose bans the firewall lists and lifts in tests'
+    },
+    {
+        command: 'cscli',
+        package: 'crowdsec',
+        unit: 'crowdsec.service',
+        for: 'test',
+        // The package registers the machine at crowdsec.net unless this file holds something.
+        files: { '/etc/crowdsec/online_api_credentials.yaml': '# This machine is registered nowhere.\n' },
+        what: 'what decides about addresses, whose bans the firewall lists and lifts in tests'
     },
     { command: 'ip', package: 'iproute2', for: 'test', what: 'what makes network namespaces for the tests' },
     { command: 'ping', package: 'iputils-ping', for: 'test', what: 'what checks of the kind ping run' },

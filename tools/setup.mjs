@@ -5,7 +5,16 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+    accessSync,
+    constants,
+    existsSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    writeFileSync
+} from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -153,7 +162,7 @@ function filesBelow(folder) {
  */
 export function ensurePackages(
     purpose,
-    { getuid = () => process.getuid?.(), systemd = '/run/systemd/system' } = {}
+    { getuid = () => process.getuid?.(), systemd = '/run/systemd/system', root = '/' } = {}
 ) {
     const wanted =
         { start: ['start'], test: ['start', 'test'], bench: ['start', 'test', 'bench'] }[purpose] ?? [];
@@ -181,6 +190,7 @@ export function ensurePackages(
     }
 
     say(`installing ${what} with apt-get`);
+    missing.forEach(({ files = {} }) => writeMissing(files, root));
     const running = existsSync(systemd);
     const fresh = missing.filter(
         (entry) => entry.unit && running && !run('systemctl', ['cat', entry.unit]).ok
@@ -197,6 +207,16 @@ export function ensurePackages(
                 ? `stopped and disabled ${unit}, which the package had started: Portico runs its own`
                 : `could not disable ${unit}; it may hold port 80`
         );
+    }
+}
+
+function writeMissing(files, root) {
+    for (const [path, text] of Object.entries(files)) {
+        const file = join(root, path);
+        if (!existsSync(file)) {
+            mkdirSync(dirname(file), { recursive: true });
+            writeFileSync(file, text);
+        }
     }
 }
 

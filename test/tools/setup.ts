@@ -112,11 +112,20 @@ describe('ensurePackages', () => {
 
     it('installs what the benches need only for them', async () => {
         const tests =
-            'caddy pebble openssl bind9 lego prometheus php8.2-fpm php8.2-cli mariadb-server postgresql cron restic rclone libarchive-tools xz-utils bzip2 openssh-client openssh-server systemd nftables fail2ban iproute2 iputils-ping smartmontools docker.io podman runc docker-registry git bubblewrap busybox-static minisign chromium firefox-esr';
+            'caddy pebble openssl bind9 lego prometheus php8.2-fpm php8.2-cli composer mariadb-server postgresql cron restic rclone libarchive-tools xz-utils bzip2 openssh-client openssh-server systemd nftables fail2ban crowdsec iproute2 iputils-ping smartmontools docker.io podman runc docker-registry git bubblewrap busybox-static minisign chromium firefox-esr';
         expect((await ensure({ purpose: 'test' })).ran[0]).to.contain(`recommends ${tests} frontend`);
         expect((await ensure({ purpose: 'bench' })).ran.at(-1)).to.contain(
             `recommends ${tests} wrk nginx-light frontend`
         );
+    });
+
+    it('writes the file without which a package would register the machine, and keeps one that is there', async () => {
+        const file = join(folder, 'etc/crowdsec/online_api_credentials.yaml');
+        await ensure({ purpose: 'test' });
+        expect(await readFile(file, 'utf8')).to.match(/^#.+\n$/);
+        await writeFile(file, 'mine');
+        await ensure({ purpose: 'test' });
+        expect(await readFile(file, 'utf8')).to.equal('mine');
     });
 
     async function program(name: string, source: string): Promise<void> {
@@ -132,7 +141,7 @@ describe('ensurePackages', () => {
         environment = {}
     }: Options = {}): Promise<{ said: string; ran: string[] }> {
         const journal = join(folder, 'journal');
-        const machine = `{ getuid: () => ${uid}, systemd: ${JSON.stringify(systemd ? folder : join(folder, 'none'))} }`;
+        const machine = `{ getuid: () => ${uid}, systemd: ${JSON.stringify(systemd ? folder : join(folder, 'none'))}, root: ${JSON.stringify(folder)} }`;
         const script = `import(${JSON.stringify(setupScript)}).then((setup) => setup.ensurePackages(${JSON.stringify(purpose)}, ${machine}))`;
         const env = {
             PATH: join(folder, 'bin'),

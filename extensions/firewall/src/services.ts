@@ -90,7 +90,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         lists,
         documents: new Documents(ctx, draft, contents, lists),
         foreign: new Foreign(ctx, nft),
-        intrusion: new Intrusion(ctx),
+        intrusion: new Intrusion(ctx, bans),
         persistence,
         bans,
         logins: new LoginWatch(ctx, machine, bans),

@@ -73,7 +73,7 @@ export class Bans {
 
     /** Bans an address, or changes the ban of that address. @throws VALIDATION_FAILED 40001, PROTECTED 40951 */
     async ban({ address, seconds, reason, source, spared }: NewBan): Promise<BanRow> {
-        const interval = this.#checked(address, spared);
+        const interval = this.check(address, spared);
         return this.#mutex.run(async () => {
             const { ctx, machine } = this.#options;
             const rows = await this.#load();
@@ -192,8 +192,8 @@ export class Bans {
         });
     }
 
-    /** @throws VALIDATION_FAILED 40001, PROTECTED 40951 */
-    #checked(address: string, spared: readonly Interval[]): Interval {
+    /** Reads an address that may be banned, here or by another program. @throws VALIDATION_FAILED 40001, PROTECTED 40951 */
+    check(address: string, spared: readonly Interval[]): Interval {
         const interval = readBan(address);
         const length = prefixLengthOf(interval) ?? 0;
         if (length < shortest[interval.family]) {

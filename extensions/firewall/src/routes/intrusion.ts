@@ -1,6 +1,7 @@
 /** Routes of the bans of fail2ban and CrowdSec. */
 import { joi } from '@portico/sdk';
 
+import { readPeer } from '../address/interval.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
@@ -68,9 +69,9 @@ export function registerIntrusionRoutes(ctx: Ctx, { intrusion }: Services): void
                         .description('A jail of fail2ban; needed where it has several')
                 })
             },
-            async handler({ params, payload, audit }) {
+            async handler({ params, payload, ip, audit }) {
                 audit({ resourceId: params.tool, after: payload });
-                await intrusion.change(params.tool, change, payload.address, payload.list);
+                await intrusion.change(params.tool, change, { ...payload, caller: readPeer(ip) });
                 return null;
             }
         });
