@@ -52,6 +52,9 @@ export class Persistence {
 
     /** Begins or ends to keep the file. @throws NO_BOOT_FOLDER 42251 */
     async enable(isEnabled: boolean): Promise<void> {
+        if (isEnabled) {
+            await this.#requireFolder(this.#ctx.files(folder));
+        }
         await this.#put(isEnabled ? await this.#text() : null);
         await this.#store.write({ isPersistent: isEnabled });
     }

@@ -53,6 +53,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
             const { trial, isOff } = await store.read();
             return trial === null ? !isOff : trial.model !== null;
         },
+        onChange: () => persistence.invalidate(),
         onTableChange: () => firewall.remember()
     });
     const firewall = new Firewall({

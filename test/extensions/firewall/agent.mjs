@@ -1,5 +1,5 @@
 // Listens and connects inside a network namespace, as the lines of its standard input say. Answers a line for each.
-import { request } from 'node:http';
+import { createServer as createHttpServer, request } from 'node:http';
 import { createConnection, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 
@@ -33,6 +33,15 @@ const listen = ({ port, host = '::' }) =>
         });
         server.on('error', ({ code }) => resolve(code));
         server.listen(port, host, () => resolve(server.address().port));
+        servers.push(server);
+    });
+
+// A server of one text.
+const serve = ({ port, text }) =>
+    new Promise((resolve) => {
+        const server = createHttpServer((_asked, answer) => answer.end(text));
+        server.on('error', ({ code }) => resolve(code));
+        server.listen(port, () => resolve(port));
         servers.push(server);
     });
 
@@ -102,7 +111,7 @@ const http = ({ host, port, method, path, body, token, headers = {}, localAddres
         sent.end(text);
     });
 
-const verbs = { connect, listen, hold, echo, http };
+const verbs = { connect, listen, serve, hold, echo, http };
 createInterface({ input: process.stdin }).on('line', async (line) => {
     const { id, verb, ...input } = JSON.parse(line);
     answer(id, await verbs[verb](input));

@@ -69,6 +69,14 @@ export class Namespace {
         }
     }
 
+    /** Answers every request of HTTP on a port with one text. */
+    async serve(port: number, text: string): Promise<void> {
+        const result = await this.#ask('serve', { port, text });
+        if (result !== port) {
+            throw new Error(`${this.name} cannot serve on ${port}: ${String(result)}`);
+        }
+    }
+
     /** Sends a request on a connection of its own. */
     http(call: object): Promise<HttpResult> {
         return this.#ask('http', call) as Promise<HttpResult>;

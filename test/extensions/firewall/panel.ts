@@ -206,6 +206,35 @@ describe('the firewall in a panel', patient, () => {
         ).to.equal([['10.77.1.2', 'login']]);
     });
 
+    test('fetches a list from a server of its network, and drops what it names', async () => {
+        await network.visitor.serve(7005, '# a list\n10.77.2.0/24\n10.77.9.0/24 ; old\nnonsense\n');
+        const { data: set } = await ask('POST', '/sets', {
+            ...{ name: 'list', family: 'ipv4', source: 'url', url: 'http://10.77.0.2:7005/list' }
+        });
+        const shown = async () => (await ask('GET', `/sets/${set.id}`)).data;
+        await until('the refusal', async () => (await shown()).error !== null);
+        expect((await shown()).error).to.contain('10.77.0.2');
+        expect((await shown()).elements).to.equal(0);
+        // A private network needs a grant that names it.
+        const { data: plugin } = await call('GET', base);
+        const grants = { ...plugin.capabilities.granted, network: ['*', '10.77.0.0/16'] };
+        expect((await call('PUT', base, { grants })).code).to.equal(0);
+        await ask('POST', `/sets/${set.id}/refresh`);
+        await until('the list', async () => (await shown()).updatedAt !== null);
+        expect(await shown()).to.include({ elements: 2, skipped: 1, error: null });
+        const { data: rule } = await ask('POST', '/rules', {
+            ...{ direction: 'in', action: 'reject', sources: ['@list'] }
+        });
+        const { data: rules } = await ask('GET', '/rules');
+        const ids = rules.map(({ id }: { id: number }) => id).filter((id: number) => id !== rule.id);
+        await ask('POST', '/rules/order', { ids: [rule.id, ...ids] });
+        const { data: trial } = await ask('POST', '/apply', { confirmSeconds: 60 });
+        await ask('POST', '/confirm', { trialId: trial.trialId });
+        const from = (localAddress: string): Promise<string> =>
+            network.visitor.connect(host, 7001, { localAddress });
+        expect([await from('10.77.2.2'), await from('10.77.0.2')]).to.equal(['refused', 'open']);
+    });
+
     test('maps what listens and what is reachable', async () => {
         const { data: listeners } = await ask('GET', '/listeners');
         expect(listeners.find((each: { port: number }) => each.port === port)).to.include({

@@ -42,6 +42,8 @@ export interface BansOptions {
     readonly nft: Nft;
     /** Whether bans may be in the kernel now: not after an admin took the table away. */
     isInForce(): Promise<boolean>;
+    /** Is called when there are other bans than before. */
+    onChange(): void;
     /** Is called when the own table may look different than before. */
     onTableChange(): Promise<void>;
 }
@@ -100,6 +102,7 @@ export class Bans {
                 await this.#restore(row.id, before);
                 throw error;
             });
+            this.#options.onChange();
             return row;
         });
     }
@@ -130,6 +133,7 @@ export class Bans {
                 throw error;
             });
             await this.#options.ctx.db.write((em) => em.nativeDelete(BanEntity, { id }));
+            this.#options.onChange();
             return found.row;
         });
     }

@@ -150,7 +150,14 @@ export class Lists {
                 : set.countries.map((country) => source.replaceAll('{country}', country));
         const lists = [];
         for (const url of urls) {
-            lists.push(parseList(await this.#text(url, signal), set.family));
+            const list = parseList(await this.#text(url, signal), set.family);
+            if (list.intervals.length === 0 && list.skipped > 0) {
+                // Such as the page of a server that moved: it must not empty a set that keeps attackers out.
+                throw firewallErrors.LIST_FAILED({
+                    why: `it holds no address of ${set.family === 'ipv4' ? 'IPv4' : 'IPv6'}`
+                });
+            }
+            lists.push(list);
         }
         return {
             intervals: lists.flatMap(({ intervals }) => intervals),
