@@ -19,6 +19,7 @@ const folders = {
     process: 'panel',
     plugins: 'plugins',
     services: 'plugins',
+    php: 'extensions',
     firewall: 'extensions',
     cronjob: 'extensions',
     monitoring: 'extensions',

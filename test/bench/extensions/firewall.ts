@@ -1,6 +1,7 @@
-/** The firewall against `nft` alone: an apply of many rules and elements, and the list of many bans. */
+/** The firewall against `nft` alone: an apply of many rules and elements, a stream over many applies, and the list of many bans. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 
 import { noNamespaces } from '../../extensions/firewall/namespaces.ts';
 import { FirewallRig } from '../../extensions/firewall/rig.ts';
@@ -10,6 +11,8 @@ const rounds = 5;
 const rules = 1_000;
 const elements = 100_000;
 const bans = 10_000;
+const applies = 100;
+const streams = 8;
 
 export async function bench(report: Report): Promise<void> {
     if (noNamespaces !== undefined) {
@@ -19,6 +22,7 @@ export async function bench(report: Report): Promise<void> {
     await using rig = await FirewallRig.start({ timing: { patienceMs: 120_000 } });
     await apply(rig, report);
     await listBans(rig, report);
+    await keepStreams(rig, report);
 }
 
 async function apply(rig: FirewallRig, report: Report): Promise<void> {
@@ -85,6 +89,53 @@ async function listBans(rig: FirewallRig, report: Report): Promise<void> {
         }
     });
     report.add({ target: 'fw4', what: `${bans} bans in one call`, value: ms, unit: 'ms' });
+}
+
+/** Connections that stand while the rules change, so that none of them could be made anew under every second ruleset. */
+async function keepStreams(rig: FirewallRig, report: Report): Promise<void> {
+    const { server, visitor } = rig.network;
+    const names = Array.from({ length: streams }, (_, at) => `stream${at}`);
+    await server.listen(7001);
+    for (const name of names) {
+        await visitor.hold(name, '10.77.0.1', 7001);
+    }
+    const rulesOf = (action: string): object => ({
+        ...{ format: 'portico-firewall', version: 1, sets: [] },
+        rules: [{ direction: 'in', action, protocol: 'tcp', ports: ['7001'] }]
+    });
+    let isOver = false;
+    let [echoes, lost, open] = [0, 0, 0];
+    const flow = async (name: string): Promise<void> => {
+        while (!isOver) {
+            const answer = await visitor.echo(name);
+            echoes += 1;
+            await wait(5);
+            lost += answer === 'open' ? 0 : 1;
+        }
+    };
+    const flowing = names.map(flow);
+    for (let at = 0; at < applies; at += 1) {
+        const isClosed = at % 2 === 0;
+        await rig.post('/import', {
+            document: rulesOf(isClosed ? 'reject' : 'accept'),
+            mode: 'replace'
+        });
+        await rig.settle();
+        open += isClosed && (await visitor.connect('10.77.0.1', 7001)) === 'open' ? 1 : 0;
+    }
+    isOver = true;
+    await Promise.all(flowing);
+    if (open > 0) {
+        throw new Error(`New connections got in under ${open} rulesets that refuse them`);
+    }
+    report.add({
+        target: 'fw3',
+        what: `echoes lost by ${streams} streams over ${applies} applies`,
+        value: lost,
+        unit: '',
+        most: [0, 0],
+        of: `of ${number(echoes)}`
+    });
 }
 
 async function took(work: () => Promise<unknown>): Promise<number> {
