@@ -16,6 +16,7 @@ const magic = { pg_dump: Buffer.from('PGDMP'), gzip: Buffer.from([0x1f, 0x8b]) }
 /** Bytes at the beginning of a file that say how it holds its statements. */
 export const magicBytes = magic.pg_dump.length;
 const chunkBytes = 1024 * 1024;
+const unzippedBytes = 64 * 1024;
 /** Statements that change who owns or may use things: the guest may not, and its database has an owner. */
 const skipped = {
     postgresql:
@@ -43,7 +44,7 @@ export async function* sqlOf(
     if (encoding === 'sql') {
         yield* file;
     } else if (encoding === 'gzip') {
-        yield* through(file, createGunzip());
+        yield* through(file, createGunzip({ chunkSize: unzippedBytes }));
     } else {
         const { file: tool, args, env, privateFiles } = await restoreCall();
         await using child = await ctx.spawn(tool, args, {

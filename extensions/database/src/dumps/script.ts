@@ -6,8 +6,17 @@ import { errors } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
 import type { KindName } from '../kinds/kind.ts';
+import { byte, isLineComment, isSpace, Scanner } from './scanner.ts';
 
 const mostBytes = 128 * 1024 * 1024;
+/** What is looked at of a line that may be for a client program. */
+const lineBytes = 4_096;
+/** The beginning of a comment: two dashes and a space. */
+const commentBytes = 3;
+/** The longest end of the data of a COPY with the end of the line before it. */
+const endBytes = 5;
+/** What a message shows of a command. */
+const shownBytes = 40;
 /** Commands of the client program `mariadb` at the beginning of a statement. `use` is one of the server as well. */
 const clientWords =
     /^(source|system|tee|notee|pager|nopager|edit|connect|print|charset|status|rehash|prompt|resetconnection|sandbox)\b/i;
@@ -21,19 +30,21 @@ export type ScriptItem =
     /** The data must be read before the next item is asked for. */
     | { readonly type: 'copy'; readonly sql: string; readonly data: AsyncGenerator<Buffer> };
 
-/** Reads one script. Texts are kept as one character a byte until a statement is whole. */
+/** Reads one script. It holds the statement that it reads, and of the data of a COPY one piece. */
 export class Script {
     readonly #kind: KindName;
     readonly #chunks: AsyncIterator<Uint8Array>;
-    #text = '';
-    #at = 0;
+    readonly #scanner: Scanner;
+    #bytes: Buffer = Buffer.alloc(0);
     #line = 1;
-    #delimiter = ';';
     #isOver = false;
 
     constructor(kind: KindName, source: AsyncIterable<Uint8Array>) {
         this.#kind = kind;
         this.#chunks = source[Symbol.asyncIterator]();
+        this.#scanner = new Scanner(kind, (at) =>
+            this.#clientCommand(this.#bytes.toString('latin1', at, at + shownBytes))
+        );
     }
 
     /** @throws CLIENT_COMMAND 42253 */
@@ -58,10 +69,13 @@ export class Script {
             if (await this.#ownLine()) {
                 continue;
             }
-            const start = 0;
-            const end = await this.#scan();
-            const sql = Buffer.from(this.#text.slice(start, end), 'latin1').toString('utf8').trim();
-            this.#drop(Math.min(this.#text.length, end + this.#delimiter.length));
+            let end = this.#scanner.find(this.#bytes, this.#isOver);
+            while (end === null) {
+                await this.#more();
+                end = this.#scanner.find(this.#bytes, this.#isOver);
+            }
+            const sql = this.#bytes.toString('utf8', 0, end).trim();
+            this.#drop(Math.min(this.#bytes.length, end + this.#scanner.delimiterBytes));
             if (sql !== '') {
                 return sql;
             }
@@ -69,35 +83,41 @@ export class Script {
         return null;
     }
 
-    /** Goes to the first character of a statement; false when there is none. */
+    /** Goes to the first byte of a statement; false when there is none. */
     async #toStatement(): Promise<boolean> {
         for (;;) {
-            const space = /^\s+/.exec(this.#text)?.[0].length ?? 0;
-            this.#drop(space);
-            this.#at = 0;
-            if (this.#text === '') {
-                if (!(await this.#more())) {
-                    return false;
-                }
-            } else if (await this.#isComment()) {
-                // Without it, what a dump tool writes for clients stands at the beginning of a line of its own.
-                await this.#skipTo('\n', 1);
-                this.#drop(this.#at);
-            } else {
-                return true;
+            let spaces = 0;
+            while (spaces < this.#bytes.length && isSpace(this.#bytes[spaces] as number)) {
+                spaces += 1;
             }
+            this.#drop(spaces);
+            if (this.#bytes.length < commentBytes && (await this.#more())) {
+                continue;
+            }
+            if (!isLineComment(this.#bytes, 0, this.#kind === 'mysql')) {
+                return this.#bytes.length > 0;
+            }
+            // Without it, what a dump tool writes for clients stands at the beginning of a line of its own.
+            await this.#skipLine();
         }
     }
 
     /** Handles a line that is for a client program, such as DELIMITER. */
     async #ownLine(): Promise<boolean> {
-        while (!this.#text.includes('\n') && this.#text.length < 4_096 && (await this.#more())) {
+        while (
+            this.#bytes.length < lineBytes &&
+            !this.#bytes.includes(byte.newline) &&
+            (await this.#more())
+        ) {
             // The whole line is wanted.
         }
-        const line = this.#text.slice(0, this.#text.indexOf('\n') < 0 ? undefined : this.#text.indexOf('\n'));
+        const text = this.#bytes.toString('latin1', 0, lineBytes);
+        const line = text.slice(0, text.includes('\n') ? text.indexOf('\n') : undefined);
         const delimiter = this.#kind === 'mysql' ? /^delimiter\s+(\S+)/i.exec(line)?.[1] : undefined;
         if (delimiter !== undefined || (this.#kind === 'postgresql' && dumpLine.test(line))) {
-            this.#delimiter = delimiter ?? this.#delimiter;
+            if (delimiter !== undefined) {
+                this.#scanner.delimiter = delimiter;
+            }
             this.#drop(line.length);
             return true;
         }
@@ -108,213 +128,93 @@ export class Script {
     }
 
     #clientCommand(text: string): Error {
-        return fail.CLIENT_COMMAND({ line: this.#line, command: text.trim().slice(0, 40) });
-    }
-
-    /** Finds the delimiter that ends the statement, outside of texts and comments. */
-    async #scan(): Promise<number> {
-        this.#at = 0;
-        for (;;) {
-            const special = this.#kind === 'mysql' ? /['"`#/\\-]/g : /['"$/\\-]/g;
-            special.lastIndex = this.#at;
-            const end = this.#text.indexOf(this.#delimiter, this.#at);
-            const found = special.exec(this.#text);
-            if (end >= 0 && (found === null || end <= found.index)) {
-                return end;
-            }
-            if (found === null) {
-                this.#at = Math.max(this.#at, this.#text.length - this.#delimiter.length + 1);
-                if (!(await this.#more())) {
-                    return this.#text.length;
-                }
-                continue;
-            }
-            this.#at = found.index;
-            await this.#skipSpecial(found[0]);
-        }
-    }
-
-    async #skipSpecial(first: string): Promise<void> {
-        const next = await this.#peek(1);
-        if (first === '\\') {
-            throw this.#clientCommand(this.#text.slice(this.#at, this.#at + 40));
-        }
-        if (await this.#isComment()) {
-            await this.#skipTo('\n', 1);
-        } else if (first === '/' && next === '*') {
-            await this.#skipComment();
-        } else if (first === '$') {
-            await this.#skipDollar();
-        } else if (first === '-' || first === '/') {
-            this.#at += 1;
-        } else {
-            await this.#skipQuoted(first);
-        }
-    }
-
-    /** Whether a comment begins here that goes to the end of the line. */
-    async #isComment(): Promise<boolean> {
-        const first = await this.#peek(0);
-        return (
-            (first === '#' && this.#kind === 'mysql') ||
-            (first === '-' && (await this.#peek(1)) === '-' && (await this.#isLineComment()))
-        );
-    }
-
-    async #isLineComment(): Promise<boolean> {
-        return this.#kind === 'postgresql' || /^\s?$/.test(await this.#peek(2));
-    }
-
-    async #skipComment(): Promise<void> {
-        await this.#skipTo('*/', 2, this.#kind === 'postgresql');
-    }
-
-    /** `$tag$ … $tag$` of PostgreSQL; a `$` within a name or before a digit is none. */
-    async #skipDollar(): Promise<void> {
-        while (this.#text.length < this.#at + 128 && (await this.#more())) {
-            // A tag has at most 63 bytes.
-        }
-        const isName = this.#at > 0 && /[\w$\x80-\xff]/.test(this.#text[this.#at - 1] ?? '');
-        const tag = isName
-            ? undefined
-            : /^\$(?:[A-Za-z_\x80-\xff][\w\x80-\xff]*)?\$/.exec(
-                  this.#text.slice(this.#at, this.#at + 128)
-              )?.[0];
-        if (tag === undefined) {
-            this.#at += 1;
-        } else {
-            await this.#skipTo(tag, tag.length);
-        }
-    }
-
-    async #skipQuoted(quote: string): Promise<void> {
-        const before = this.#text.slice(Math.max(0, this.#at - 2), this.#at);
-        const hasEscapes =
-            this.#kind === 'mysql' ? quote !== '`' : quote === "'" && /(^|[^\w$])e$/i.test(before);
-        const pattern = hasEscapes ? (quote === '"' ? /[\\"]/g : /[\\']/g) : null;
-        let at = this.#at + 1;
-        for (;;) {
-            let found: number;
-            if (pattern === null) {
-                found = this.#text.indexOf(quote, at);
-            } else {
-                pattern.lastIndex = at;
-                found = pattern.exec(this.#text)?.index ?? -1;
-            }
-            if (found < 0) {
-                at = this.#text.length;
-                if (!(await this.#more())) {
-                    this.#at = this.#text.length;
-                    return;
-                }
-            } else if (this.#text[found] === '\\') {
-                at = found + 2;
-                while (this.#text.length < at && (await this.#more())) {
-                    // The escaped character is wanted.
-                }
-            } else {
-                // A doubled quote begins the next part of the same text.
-                this.#at = found + 1;
-                return;
-            }
-        }
-    }
-
-    /** Skips to behind a text. With `nested`, comments within the comment count. */
-    async #skipTo(text: string, from: number, nested = false): Promise<void> {
-        let at = this.#at + from;
-        let depth = 1;
-        for (;;) {
-            const end = this.#text.indexOf(text, at);
-            const open = nested ? this.#text.indexOf('/*', at) : -1;
-            if (open >= 0 && (end < 0 || open < end)) {
-                depth += 1;
-                at = open + 2;
-            } else if (end >= 0) {
-                at = end + text.length;
-                depth -= 1;
-                if (depth === 0) {
-                    this.#at = at;
-                    return;
-                }
-            } else {
-                at = Math.max(at, this.#text.length - text.length);
-                if (!(await this.#more())) {
-                    this.#at = this.#text.length;
-                    return;
-                }
-            }
-        }
-    }
-
-    async #peek(distance: number): Promise<string> {
-        while (this.#text.length <= this.#at + distance && (await this.#more())) {
-            // One character is wanted.
-        }
-        return this.#text[this.#at + distance] ?? '';
+        return fail.CLIENT_COMMAND({ line: this.#line, command: text.trim().slice(0, shownBytes) });
     }
 
     async #skipLine(): Promise<void> {
-        while (!this.#text.includes('\n') && (await this.#more())) {
-            // The rest of the line is wanted.
+        let end = this.#bytes.indexOf(byte.newline);
+        while (end < 0) {
+            this.#drop(this.#bytes.length);
+            if (!(await this.#more())) {
+                return;
+            }
+            end = this.#bytes.indexOf(byte.newline);
         }
-        this.#drop(this.#text.indexOf('\n') + 1);
+        this.#drop(end + 1);
     }
 
     /** The lines of COPY up to the one that ends them. */
     async *#copyData(): AsyncGenerator<Buffer> {
-        const ends = /(^|\n)\\\.\r?(\n|$)/;
         let isFirst = true;
         for (;;) {
-            const found = ends.exec(this.#text);
-            // At the beginning of what is left, `^` stands for the beginning of a line only for the first piece.
-            const isEnd = found !== null && (found[1] === '\n' || isFirst);
-            const isWhole = isEnd && (found[2] === '\n' || this.#isOver);
-            if (isEnd && isWhole) {
-                const data = this.#text.slice(0, found.index + (found[1]?.length ?? 0));
-                this.#drop(found.index + found[0].length);
-                yield Buffer.from(data, 'latin1');
+            const found = findCopyEnd(this.#bytes, { isFirst, isAll: this.#isOver });
+            const data = this.#bytes.subarray(0, found?.start ?? Math.max(0, this.#bytes.length - endBytes));
+            if (found !== null || data.length > 0) {
+                this.#drop(found?.end ?? data.length);
+                isFirst = false;
+                yield data;
+            }
+            if (found !== null) {
                 return;
             }
-            const kept = Math.min(this.#text.length, 5);
-            const data = this.#text.slice(0, this.#text.length - kept);
-            if (data !== '' && !isEnd) {
-                this.#drop(data.length);
-                isFirst = false;
-                yield Buffer.from(data, 'latin1');
-            }
-            if (!(await this.#more())) {
-                if (this.#isOver && ends.exec(this.#text) === null) {
-                    throw errors.invalid([
-                        { path: 'file', message: 'The file ends within the data of a COPY' }
-                    ]);
-                }
+            if (!(await this.#more()) && findCopyEnd(this.#bytes, { isFirst, isAll: true }) === null) {
+                throw errors.invalid([{ path: 'file', message: 'The file ends within the data of a COPY' }]);
             }
         }
     }
 
     #drop(count: number): void {
         for (
-            let at = this.#text.indexOf('\n');
+            let at = this.#bytes.indexOf(byte.newline);
             at >= 0 && at < count;
-            at = this.#text.indexOf('\n', at + 1)
+            at = this.#bytes.indexOf(byte.newline, at + 1)
         ) {
             this.#line += 1;
         }
-        this.#text = this.#text.slice(count);
-        this.#at = Math.max(0, this.#at - count);
+        this.#bytes = this.#bytes.subarray(count);
     }
 
+    /** Reads at least as much as it holds, so that a long statement is not copied again and again; false at the end. */
     async #more(): Promise<boolean> {
-        const { done, value } = this.#isOver ? { done: true, value: undefined } : await this.#chunks.next();
-        if (done === true || value === undefined) {
-            this.#isOver = true;
-            return false;
+        const pieces: Uint8Array[] = [this.#bytes];
+        let length = this.#bytes.length;
+        const wanted = Math.max(1, 2 * length);
+        while (length < wanted && !this.#isOver) {
+            const { done, value } = await this.#chunks.next();
+            if (done === true) {
+                this.#isOver = true;
+            } else {
+                pieces.push(value);
+                length += value.length;
+            }
         }
-        this.#text += Buffer.from(value).toString('latin1');
-        if (this.#text.length > mostBytes) {
+        if (length > mostBytes) {
             throw errors.invalid([{ path: 'file', message: `A statement has more than ${mostBytes} bytes` }]);
         }
-        return true;
+        const hasMore = length > this.#bytes.length;
+        if (hasMore) {
+            this.#bytes = Buffer.concat(pieces, length);
+        }
+        return hasMore;
     }
+}
+
+/**
+ * Where the line `\.` ends the data of a COPY: `start` is behind the data, `end` behind the line. Null when it is not in these bytes.
+ *
+ * @param isFirst - the bytes begin with a line
+ * @param isAll - nothing comes after these bytes
+ */
+function findCopyEnd(
+    bytes: Buffer,
+    { isFirst, isAll }: { readonly isFirst: boolean; readonly isAll: boolean }
+): { readonly start: number; readonly end: number } | null {
+    for (let at = bytes.indexOf('\\.'); at >= 0; at = bytes.indexOf('\\.', at + 1)) {
+        const isLine = at === 0 ? isFirst : bytes[at - 1] === byte.newline;
+        const rest = isLine ? /^\\\.\r?(\n|$)/.exec(bytes.toString('latin1', at, at + endBytes)) : null;
+        if (rest !== null && (rest[1] === '\n' || isAll)) {
+            return { start: at, end: at + rest[0].length };
+        }
+    }
+    return null;
 }

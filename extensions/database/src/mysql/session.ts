@@ -45,6 +45,8 @@ export async function connect({ address, login, database, dial }: ConnectOptions
         supportBigNumbers: true,
         jsonStrings: true,
         multipleStatements: false,
+        // The driver writes no value into a text: a statement with parameters is prepared. So it need not look for places of values either.
+        queryFormat: (sql: string) => sql,
         // A server could ask for any file of this machine otherwise.
         flags: ['-LOCAL_FILES'],
         connectAttributes: { program_name: 'portico' }

@@ -62,6 +62,17 @@ describe('Script', () => {
             '/* /* ; */ ; */select "e;""f", a$1',
             'select 1'
         ]);
+        expect(await read('postgresql', `select E'it''s \\';';select 'a''\\';select 1`)).to.equal([
+            `select E'it''s \\';'`,
+            `select 'a''\\'`,
+            'select 1'
+        ]);
+    });
+
+    it('reads a statement that is longer than its pieces', async () => {
+        const row = `('${"it''s; a \\\\ long text ".repeat(20)}', -1)`;
+        const sql = `insert into t values ${Array.from({ length: 50 }, () => row).join(',')}`;
+        expect(await read('mysql', `${sql};\n${sql}`)).to.equal([sql, sql]);
     });
 
     it('reads what dump tools write: delimiters, data of COPY, and marks', async () => {
