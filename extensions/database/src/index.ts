@@ -56,7 +56,9 @@ export default definePlugin({
             await services.schedules.refresh();
             // States are known soon, and a server that does not answer delays nothing.
             const watch = async (): Promise<void> => services.servers.watch(await services.managed.resting());
-            void watch().catch((error: unknown) => ctx.log.warn('Servers could not be asked', { error }));
+            void watch()
+                .then(() => services.unfinished.sweep())
+                .catch((error: unknown) => ctx.log.warn('Servers could not be asked', { error }));
             await ctx.schedule('credentials', { everySeconds: expirySeconds, missed: 'run-once' }, () =>
                 services.credentials.expire()
             );

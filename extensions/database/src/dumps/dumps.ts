@@ -277,6 +277,9 @@ export class Dumps {
         if (isThere && !replace) {
             throw errors.conflict('database');
         }
+        if (isThere) {
+            await kind.swap.check(admin, database);
+        }
         const release = this.reserve([`${serverId}/${database}`]);
         return ctx.task(
             {

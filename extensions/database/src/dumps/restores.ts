@@ -1,7 +1,7 @@
 /** Brings a dump back into a database that nothing uses until it is whole. */
 import { randomUUID } from 'node:crypto';
 
-import { errors, type TaskRun } from '@portico/sdk';
+import type { TaskRun } from '@portico/sdk';
 
 import type { DumpRow } from '../entities.ts';
 import type { FindTarget, Target } from '../kinds/target.ts';
@@ -46,22 +46,18 @@ export class Restores {
         const { ctx, folder, unfinished, target } = this.#options;
         const found = await target(serverId);
         const { kind, admin } = found;
-        if (replaces && kind.databases.swap === null) {
-            throw errors.invalid([
-                {
-                    path: 'replace',
-                    message: 'This kind of server cannot rename databases: restore into a new one'
-                }
-            ]);
-        }
+        // What replaces a database is in the same encoding.
+        const { charset, collation } = replaces
+            ? await kind.databases.get(admin, database)
+            : { charset: null, collation: null };
         await using handle = await folder.files().open(file, 'r');
         const read = () => sqlOf(ctx, handle, encoding as Encoding, signal);
         progress(0, 'Checking');
         await checkScript(kind.name, read());
         const name = replaces ? `portico_new_${randomUUID().slice(0, 8)}` : database;
-        const made = await unfinished.begin({ serverId, type: 'database', name });
+        const made = await unfinished.begin({ serverId, type: replaces ? 'swap' : 'database', name });
         try {
-            await kind.databases.create(admin, { name, owner: null, charset: null, collation: null });
+            await kind.databases.create(admin, { name, owner: null, charset, collation });
             progress(0.2, 'Restoring');
             const result = await this.asGuest(found, name, (session) =>
                 runScript(kind.name, session, read(), signal)
@@ -69,10 +65,9 @@ export class Restores {
             log(
                 `${result.statements} statements were run, ${result.skipped} on owners and rights were left out`
             );
-            if (replaces && kind.databases.swap !== null) {
+            if (replaces) {
                 progress(0.9, 'Replacing');
-                // From here on the new database has the name, and the old one is what has to go.
-                await kind.databases.swap(admin, database, name);
+                await kind.swap.run(admin, database, name);
                 await unfinished.remove(made);
             } else {
                 await unfinished.finish(made);

@@ -23,7 +23,8 @@ const skipped = {
         /^(alter\s[^;]*\sowner\s+to\s|grant\s|revoke\s|set\s+session\s+authorization|reset\s+session\s+authorization|comment\s+on\s+extension\s|alter\s+default\s+privileges\s|create\s+schema\s+public$)/i,
     mysql: /^(set\s+@@global\.|set\s+@@session\.sql_log_bin|set\s+@mysqldump_temp_log_bin)/i
 } as const;
-const definer = /\bdefiner\s*=\s*(`(?:[^`]|``)*`|'[^']*'|\w+)@(`(?:[^`]|``)*`|'[^']*'|[\w%.]+)/gi;
+const definer =
+    /\bdefiner\s*=\s*(`(?:[^`]|``)*`|"(?:[^"]|"")*"|'[^']*'|\w+)@(`(?:[^`]|``)*`|"(?:[^"]|"")*"|'[^']*'|[\w%.]+)/gi;
 const making = /^(\/\*!\d+\s+)?(create|alter|definer)\b/i;
 
 /** How a file of a stranger holds its statements, by its first bytes. */

@@ -8,7 +8,8 @@ import type { Ctx } from '../settings.ts';
 /** Something that exists on a server only until work is done. */
 export interface Temporary {
     readonly serverId: number;
-    readonly type: 'database' | 'account';
+    /** `swap` is a database that is to take the place of another one. */
+    readonly type: 'database' | 'swap' | 'account';
     readonly name: string;
 }
 
@@ -68,6 +69,8 @@ export class Unfinished {
             const { kind, admin } = await this.#target(serverId);
             if (type === 'database') {
                 await kind.databases.drop(admin, name);
+            } else if (type === 'swap') {
+                await kind.swap.settle(admin, name);
             } else {
                 const all = await kind.accounts.list(admin);
                 const found = all.find((each) => kind.accounts.format(each) === name);

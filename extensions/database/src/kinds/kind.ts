@@ -117,8 +117,16 @@ export interface DatabaseStatements {
     create(access: Access, database: NewDatabase): Promise<void>;
     /** Ends the sessions that use it. @throws NOT_FOUND 40400 */
     drop(access: Access, name: string): Promise<void>;
-    /** Gives two databases each other's names, at once; null where the server cannot. Accounts keep their levels by name. */
-    readonly swap: ((access: Access, name: string, other: string) => Promise<void>) | null;
+}
+
+/** How a new database takes the place of one. Both are named: `name` has what is replaced, `other` what replaces it. */
+export interface SwapStatements {
+    /** @throws VALIDATION_FAILED 40001 where the server, or what is in the database, does not allow it */
+    check(access: Access, name: string): Promise<void>;
+    /** Exchanges their contents at once; accounts keep their levels by name. What fails leaves `name` as it was. */
+    run(access: Access, name: string, other: string): Promise<void>;
+    /** Removes the content that is not wanted: the new one where `run` did nothing, else the old one. Finishes or undoes what was cut. */
+    settle(access: Access, other: string): Promise<void>;
 }
 
 /** What an account may do in one database. */
@@ -332,6 +340,7 @@ export interface Kind {
     /** Whether a failure says that the account lacks the rights for what the plugin did. */
     isDenied(error: unknown): boolean;
     readonly databases: DatabaseStatements;
+    readonly swap: SwapStatements;
     readonly accounts: AccountStatements;
     readonly structure: StructureStatements;
     readonly sessions: SessionStatements;

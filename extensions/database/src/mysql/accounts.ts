@@ -12,6 +12,7 @@ import type {
     Level,
     Session
 } from '../kinds/kind.ts';
+import { makePassword } from '../passwords.ts';
 import { quoteAccount, quotePassword, quotePattern } from './names.ts';
 
 const privileges: Readonly<Record<Level, string>> = {
@@ -100,6 +101,15 @@ export function guestOf(database: string): AccountName {
         username: `portico_${createHash('sha256').update(database).digest('hex').slice(0, 16)}`,
         host: '%'
     };
+}
+
+/** Makes sure that there is the account that owns what the panel makes in a database. A new one is locked. */
+export async function ensureDefiner(session: Session, account: AccountName, database: string): Promise<void> {
+    const password = quotePassword(makePassword());
+    await session.run(
+        `create user if not exists ${quoteAccount(account)} identified by ${password} account lock`
+    );
+    await give(session, account, { database, level: 'owner' });
 }
 
 /** Takes every right on a database away. */

@@ -10,7 +10,7 @@ const system = new Set(['mysql', 'information_schema', 'performance_schema', 'sy
 const isSystem = (name: string): boolean => system.has(name.toLowerCase());
 
 /** The databases of a server. */
-export const databases: DatabaseStatements = { isSystem, list, get, create, drop, swap: null };
+export const databases: DatabaseStatements = { isSystem, list, get, create, drop };
 
 async function list(session: Session): Promise<readonly DatabaseInfo[]> {
     return select(session, null);

@@ -6,6 +6,7 @@ import { databases } from './databases.ts';
 import { isDenied } from './failures.ts';
 import { load } from './load.ts';
 import { quote } from './names.ts';
+import { swap } from './replacement/swap.ts';
 import { connect } from './session.ts';
 import { structure } from './structure.ts';
 
@@ -18,6 +19,7 @@ export const mysql: Kind = {
     placeholder: () => '?',
     isDenied,
     databases,
+    swap,
     accounts,
     structure,
     sessions,

@@ -51,9 +51,9 @@ export async function connect({ address, login, database, dial }: ConnectOptions
         flags: ['-LOCAL_FILES'],
         connectAttributes: { program_name: 'portico' }
     });
-    // Failures after the connection was made reach the work that is under way, too.
-    connection.on('error', () => undefined);
     const session = new MysqlSession(connection);
+    // The driver does not tell a stream of rows that the connection was lost.
+    connection.on('error', () => session.destroy());
     try {
         const connected = new Promise<void>((resolve, reject) => {
             connection.connect((error) => (error === null ? resolve() : reject(error)));

@@ -1,7 +1,14 @@
 /** Databases of PostgreSQL. */
 import { errors } from '@portico/sdk';
 
-import type { Access, DatabaseInfo, DatabaseStatements, NewDatabase, Session } from '../kinds/kind.ts';
+import type {
+    Access,
+    DatabaseInfo,
+    DatabaseStatements,
+    NewDatabase,
+    Session,
+    SwapStatements
+} from '../kinds/kind.ts';
 import { accounts } from './accounts/accounts.ts';
 import { dropGroups, ensureGroups, ownByGroup, ownerOf } from './accounts/groups.ts';
 import { literal, quote } from './accounts/names.ts';
@@ -14,9 +21,11 @@ export const databases: DatabaseStatements = {
     list: (session) => select(session, null),
     get,
     create,
-    drop,
-    swap
+    drop
 };
+
+/** How a new database takes the place of one. */
+export const swap: SwapStatements = { check: () => Promise.resolve(), run: exchange, settle: drop };
 
 async function get(access: Access, name: string): Promise<DatabaseInfo> {
     const [found] = await access.use(null, (session) => select(session, name));
@@ -67,7 +76,7 @@ async function drop(access: Access, name: string): Promise<void> {
 }
 
 /** In one transaction; sessions that use either are ended. Accounts follow the name, so they get their levels in the other one. */
-async function swap(access: Access, name: string, other: string): Promise<void> {
+async function exchange(access: Access, name: string, other: string): Promise<void> {
     const all = await accounts.list(access);
     const held = all.flatMap((account) =>
         account.grants.filter(({ database }) => database === name).map(({ level }) => ({ account, level }))

@@ -4,7 +4,7 @@ import { accounts } from './accounts/accounts.ts';
 import { quote } from './accounts/names.ts';
 import { consoleStatements, sessions } from './console/console.ts';
 import { load } from './console/load.ts';
-import { databases } from './databases.ts';
+import { databases, swap } from './databases.ts';
 import { isDenied } from './failures.ts';
 import { connect } from './session.ts';
 import { structure } from './structure.ts';
@@ -18,6 +18,7 @@ export const postgresql: Kind = {
     placeholder: (number) => `$${number}`,
     isDenied,
     databases,
+    swap,
     accounts,
     structure,
     sessions,

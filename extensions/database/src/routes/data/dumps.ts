@@ -230,7 +230,7 @@ function registerRestore(ctx: Ctx, { dumps }: Services): void {
         access: 'write',
         summary: 'Restore a dump',
         description:
-            'Into a new database, or with `replace` (PostgreSQL) in place of one that stays whole until the new one is. Statements run as an account that owns this database only.',
+            'Into a new database, or with `replace` in place of one that stays whole until the new one is. Statements run as an account that owns this database only.',
         answers: 'task',
         ui: { title: 'Restore', role: 'action', primary: true },
         returns: joi.any(),
