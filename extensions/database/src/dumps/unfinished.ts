@@ -70,7 +70,7 @@ export class Unfinished {
             if (type === 'database') {
                 await kind.databases.drop(admin, name);
             } else if (type === 'swap') {
-                await kind.swap.settle(admin, name);
+                await kind.swap.reconcile(admin, name);
             } else {
                 const all = await kind.accounts.list(admin);
                 const found = all.find((each) => kind.accounts.format(each) === name);

@@ -126,7 +126,7 @@ export interface SwapStatements {
     /** Exchanges their contents at once; accounts keep their levels by name. What fails leaves `name` as it was. */
     run(access: Access, name: string, other: string): Promise<void>;
     /** Removes the content that is not wanted: the new one where `run` did nothing, else the old one. Finishes or undoes what was cut. */
-    settle(access: Access, other: string): Promise<void>;
+    reconcile(access: Access, other: string): Promise<void>;
 }
 
 /** What an account may do in one database. */

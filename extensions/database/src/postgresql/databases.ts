@@ -25,7 +25,7 @@ export const databases: DatabaseStatements = {
 };
 
 /** How a new database takes the place of one. */
-export const swap: SwapStatements = { check: () => Promise.resolve(), run: exchange, settle: drop };
+export const swap: SwapStatements = { check: () => Promise.resolve(), run: exchange, reconcile: drop };
 
 async function get(access: Access, name: string): Promise<DatabaseInfo> {
     const [found] = await access.use(null, (session) => select(session, name));

@@ -37,7 +37,8 @@ const variables = 'declare at int; declare step longtext character set utf8mb4;'
 export const swap: SwapStatements = {
     check: (access, name) => access.use(null, (session) => check(session, name)),
     run: (access, name, other) => access.use(name, (session) => run(access, session, placesOf(name, other))),
-    settle: (access, other) => access.use(null, (session) => settle(access, session, placesOf('', other)))
+    reconcile: (access, other) =>
+        access.use(null, (session) => reconcile(access, session, placesOf('', other)))
 };
 
 async function check(session: Session, name: string): Promise<void> {
@@ -200,7 +201,7 @@ function tableOf({ aside, ...tables }: Places, which: 'planned' | 'done'): strin
     return `${quote(aside)}.${quote(tables[which])}`;
 }
 
-async function settle(access: Access, session: Session, places: Places): Promise<void> {
+async function reconcile(access: Access, session: Session, places: Places): Promise<void> {
     await complete(session, places);
     const found = await findPlaces(session, places);
     for (const database of [places.other, places.aside].filter((each) => found.includes(each))) {

@@ -4,8 +4,9 @@ import * as Lab from '@hapi/lab';
 import { createConnection } from 'mysql2/promise';
 
 import { itUnless } from '../../../../support/skip.ts';
-import { type Answer, type EndedTask, Harness, until } from '../../harness.ts';
+import { type EndedTask, Harness } from '../../harness.ts';
 import { type Instance, noMariadb, startMariadb } from '../../instances.ts';
+import { Locks } from './locks.ts';
 import { stateOf, states } from './state.ts';
 
 export const lab = Lab.script();
@@ -13,8 +14,9 @@ const { after, afterEach, before, beforeEach, describe, it } = lab;
 
 describe('restores that replace a database of MariaDB', { timeout: 90_000 }, () => {
     const run = itUnless(noMariadb, it);
-    const shop = 'the shop';
+    const shop = 'the_shop';
     let instance: Instance;
+    let locks: Locks;
     let panel: Harness;
     let server: string;
     let serverId: number;
@@ -27,60 +29,17 @@ describe('restores that replace a database of MariaDB', { timeout: 90_000 }, () 
     const begin = (id: number, database = shop) =>
         panel.ask('POST', `/dumps/${id}/restore`, { serverId, database, replace: true });
     const replace = async (id: number): Promise<EndedTask> => panel.task(await begin(id));
-    const temporary = async (): Promise<string[]> =>
-        (
-            await instance.sql(
-                "select schema_name as name from information_schema.schemata where schema_name like 'portico%'"
-            )
-        ).map(({ name }) => String(name));
     const remake = async (): Promise<void> => {
         await instance.sql(
             `drop database if exists \`${shop}\`; create database \`${shop}\` character set latin1`
         );
     };
-    /** A session whose statement has these words, once it waits for a lock. */
-    const waiting = (words: RegExp): Promise<number> =>
-        until(`a session that waits: ${words.source}`, async () => {
-            const rows = await instance.sql(
-                "select id, info from information_schema.processlist where state like 'Waiting for table metadata%'"
-            );
-            return rows.find(({ info }) => words.test(String(info)))?.['id'] as number | undefined;
-        });
-    /** Begins a statement that uses a table until it is ended. */
-    const use = (sql: string) => {
-        const running = instance.sql(sql, shop);
-        running.catch(() => undefined);
-        return async (): Promise<void> => {
-            const rows = await instance.sql(
-                'select id from information_schema.processlist where instr(info, ?) > 0'.replace(
-                    '?',
-                    `'${sql.slice(-12)}'`
-                )
-            );
-            for (const { id } of rows) {
-                await instance.sql(`kill ${String(id)}`).catch(() => undefined);
-            }
-            await running.catch(() => undefined);
-        };
-    };
-    /** Begins a replacement that waits with the move of the tables, and lets it go on behind the work. The last table has no triggers: the others have lost theirs, and are locked. */
-    const whileMoving = async <T>(
-        work: (session: number) => Promise<T>
-    ): Promise<{ begun: Answer; given: T }> => {
-        const end = use('lock tables z_plain read; select sleep(61)');
-        try {
-            const begun = await begin(dump);
-            return { begun, given: await work(await waiting(/./)) };
-        } finally {
-            await end();
-        }
-    };
-
     before({ timeout: 90_000 }, async () => {
         if (noMariadb !== undefined) {
             return;
         }
         [instance, panel] = await Promise.all([startMariadb(), Harness.start()]);
+        locks = new Locks(instance, shop);
         server = await panel.register(instance);
         serverId = Number(server.split('/').at(-1));
         await remake();
@@ -101,7 +60,7 @@ describe('restores that replace a database of MariaDB', { timeout: 90_000 }, () 
     });
     afterEach(async () => {
         if (noMariadb === undefined) {
-            expect(await temporary()).to.equal([]);
+            expect(await locks.temporary()).to.equal([]);
         }
     });
     after({ timeout: 90_000 }, async () => {
@@ -154,13 +113,19 @@ describe('restores that replace a database of MariaDB', { timeout: 90_000 }, () 
     });
 
     run('leave the old one whole where it is used for too long', async () => {
-        const { given } = await whileMoving(async () => (await panel.host.tasks.wait()) as EndedTask);
-        expect([given.state, given.error?.code]).to.equal(['failed', 42250]);
+        const { given: task } = await locks.whileMoving(
+            () => begin(dump),
+            async () => (await panel.host.tasks.wait()) as EndedTask
+        );
+        expect([task.state, task.error?.code]).to.equal(['failed', 42250]);
         expect(await stateOf(instance, shop)).to.equal(second);
     });
 
     run('take everything back where something cannot be made behind the move of the tables', async () => {
-        const { begun } = await whileMoving(() => instance.sql('create table a_first (n int)', shop));
+        const { begun } = await locks.whileMoving(
+            () => begin(dump),
+            () => instance.sql('create table a_first (n int)', shop)
+        );
         const task = await panel.task(begun);
         expect([task.state, task.error?.code]).to.equal(['failed', 42250]);
         expect(task.error?.message).to.include('a_first');
@@ -169,12 +134,8 @@ describe('restores that replace a database of MariaDB', { timeout: 90_000 }, () 
     });
 
     run('are finished where the connection is lost behind the move of the tables', async () => {
-        const { begun, given: end } = await whileMoving(async () => {
-            const used = use('select id, sleep(62) from people');
-            await waiting(/sleep\(62\)/);
-            return used;
-        });
-        await instance.sql(`kill ${await waiting(/begin not atomic|trigger/i)}`);
+        const { begun, session, end } = await locks.pastMoving(() => begin(dump));
+        await instance.sql(`kill ${session}`);
         expect(await instance.sql('select id from orders', shop)).to.have.length(2);
         await end();
         expect((await panel.task(begun)).error).to.be.null();
@@ -182,14 +143,23 @@ describe('restores that replace a database of MariaDB', { timeout: 90_000 }, () 
     });
 
     run('are undone where the connection is lost before the move of the tables', async () => {
-        const { begun } = await whileMoving(async (session) => {
-            const triggers = await instance.sql('show triggers', shop);
-            expect(triggers).to.equal([]);
-            await instance.sql(`kill ${session}`);
-        });
+        const { begun } = await locks.whileMoving(
+            () => begin(dump),
+            async (session) => {
+                expect(locks.hasTrigger()).to.be.false();
+                await instance.sql(`kill ${session}`);
+            }
+        );
         const task = await panel.task(begun);
         expect(task.state, JSON.stringify(task.error)).to.equal('failed');
         expect(await stateOf(instance, shop)).to.equal(second);
+    });
+
+    run('move views that also read what belongs to the server', async () => {
+        const text = `create table t (n int); insert into t values (3);
+            create view v as select t.n, count(*) > 0 as isThere from t join information_schema.schemata s on s.schema_name = database();`;
+        expect((await replace(await upload(text))).error).to.be.null();
+        expect(await instance.sql('select * from v', shop)).to.equal([{ n: 3, isThere: 1 }]);
     });
 
     run('are refused where a table of another database refers to one of this', async () => {

@@ -1,0 +1,134 @@
+/** A panel that is killed while a dump replaces a database of MariaDB. */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { ServicesRig } from '../../../../support/machine/services.ts';
+import type { Client } from '../../../../support/panel/client.ts';
+import { createPanelProcess, type PanelProcess } from '../../../../support/panel/process.ts';
+import { ended } from '../../../../support/plugins/panel.ts';
+import { itUnless } from '../../../../support/skip.ts';
+import { until } from '../../harness.ts';
+import { type Instance, noMariadb, startMariadb } from '../../instances.ts';
+import { Locks } from './locks.ts';
+import { stateOf, states } from './state.ts';
+
+export const lab = Lab.script();
+const { after, before, beforeEach, describe, it } = lab;
+
+const base = '/api/plugins/database';
+
+describe('a panel that is killed while a dump replaces a database', { timeout: 120_000 }, () => {
+    const run = itUnless(noMariadb, it);
+    let top: string;
+    let instance: Instance;
+    let locks: Locks;
+    let panel: PanelProcess;
+    let client: Client;
+    let serverId: number;
+    let dump: number;
+    let first: Readonly<Record<string, string>>;
+    let second: Readonly<Record<string, string>>;
+
+    const remake = async (state: keyof typeof states): Promise<Readonly<Record<string, string>>> => {
+        await instance.sql('drop database if exists shop; create database shop');
+        await instance.sql(states[state], 'shop');
+        return stateOf(instance, 'shop');
+    };
+    const replace = (id: number) =>
+        client.post(`${base}/dumps/${id}/restore`, { serverId, database: 'shop', replace: true });
+    /** What a panel that starts again makes of it. */
+    const startAgain = async (): Promise<Readonly<Record<string, string>>> => {
+        await panel.start();
+        client = await panel.login();
+        await until('the end of the work', async () => (await locks.temporary()).length === 0);
+        return stateOf(instance, 'shop');
+    };
+
+    before({ timeout: 120_000 }, async () => {
+        if (noMariadb !== undefined) {
+            return;
+        }
+        instance = await startMariadb();
+        locks = new Locks(instance, 'shop');
+        top = mkdtempSync(join(tmpdir(), 'portico-replace-killed-'));
+        chmodSync(top, 0o755);
+        mkdirSync(join(top, 'plugins'));
+        const extension = fileURLToPath(new URL('../../../../../extensions/database', import.meta.url));
+        execFileSync('ln', ['-s', extension, join(top, 'plugins', 'database')]);
+        panel = await createPanelProcess({ environment: { PORTICO_PLUGIN_DIRS: join(top, 'plugins') } });
+        await panel.start();
+        client = await panel.login();
+        await client.put('/api/plugins/database', { settings: { dataFolder: join(top, 'data') } });
+        const { kind, port, username, password } = instance;
+        const server = { name: 'own', kind, mode: 'registered', host: '127.0.0.1', port, username, password };
+        const registered = await client.post(`${base}/servers`, server);
+        expect(registered.status, registered.text).to.equal(201);
+        serverId = registered.data.id as number;
+        first = await remake('first');
+        const made = await ended(
+            client,
+            await client.post(`${base}/dumps`, { serverId, databases: ['shop'] })
+        );
+        dump = (made.result as { dumpIds: [number] }).dumpIds[0];
+    });
+    beforeEach(async () => {
+        if (noMariadb === undefined) {
+            second = await remake('second');
+        }
+    });
+    after({ timeout: 120_000 }, async () => {
+        if (panel !== undefined) {
+            await new ServicesRig(panel.dataDir).end();
+            await panel.close();
+            rmSync(top, { recursive: true, force: true });
+        }
+        await instance?.close();
+    });
+
+    run('finds the old one while the new one is being restored', async () => {
+        const end = locks.use('lock tables mysql.event read; select sleep(63)');
+        await replace(dump);
+        const session = await locks.waiting();
+        await panel.end('SIGKILL');
+        await instance.sql(`kill ${session}`);
+        await end();
+        expect(await locks.temporary()).to.have.length(1);
+        expect(await startAgain()).to.equal(second);
+    });
+
+    run('finds the new one where the server went on', async () => {
+        await locks.whileMoving(
+            () => replace(dump),
+            () => panel.end('SIGKILL')
+        );
+        expect(await startAgain()).to.equal(first);
+    });
+
+    run('finds the old one where the server stopped before the tables were moved', async () => {
+        await locks.whileMoving(
+            () => replace(dump),
+            async (session) => {
+                expect(locks.hasTrigger()).to.be.false();
+                await panel.end('SIGKILL');
+                await instance.sql(`kill ${session}`);
+            }
+        );
+        expect(await startAgain()).to.equal(second);
+    });
+
+    run('finds the new one where the server stopped behind that', async () => {
+        const { session, end } = await locks.pastMoving(() => replace(dump));
+        await panel.end('SIGKILL');
+        await instance.sql(`kill ${session}`);
+        expect(await instance.sql('select id from orders', 'shop')).to.have.length(2);
+        expect(locks.hasTrigger()).to.be.false();
+        await end();
+        expect(await startAgain()).to.equal(first);
+    });
+});

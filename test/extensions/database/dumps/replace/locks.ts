@@ -1,0 +1,89 @@
+/** Uses tables of a database while a dump replaces it, so that a test decides where that waits. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { until } from '../../harness.ts';
+import type { Instance } from '../../instances.ts';
+
+/** Locks in one database. It is in the state `second` of `state.ts`. */
+export class Locks {
+    readonly #instance: Instance;
+    readonly #database: string;
+
+    constructor(instance: Instance, database: string) {
+        this.#instance = instance;
+        this.#database = database;
+    }
+
+    /** A session that waits for a table, once there is one whose statement has these words. */
+    waiting(words = /./): Promise<number> {
+        return until(`a session that waits: ${words.source}`, async () => {
+            const rows = await this.#instance.sql(
+                "select id, info from information_schema.processlist where state like 'Waiting for table%'"
+            );
+            return rows.find(({ info }) => words.test(String(info)))?.['id'] as number | undefined;
+        });
+    }
+
+    /** Runs a statement that uses a table until it is ended. No two have the same last words. */
+    use(sql: string): () => Promise<void> {
+        const running = this.#instance.sql(sql, this.#database);
+        running.catch(() => undefined);
+        return async () => {
+            const rows = await this.#instance.sql(
+                `select id from information_schema.processlist where instr(info, '${sql.slice(-12)}') > 0`
+            );
+            for (const { id } of rows) {
+                await this.#instance.sql(`kill ${String(id)}`).catch(() => undefined);
+            }
+            await running.catch(() => undefined);
+        };
+    }
+
+    /**
+     * Begins a replacement, has it wait with the move of the tables, and lets it go on behind the work. The last table has no triggers: the others have lost
+     * theirs, and are locked.
+     */
+    async whileMoving<B, G>(
+        begin: () => Promise<B>,
+        work: (session: number) => Promise<G>
+    ): Promise<{ readonly begun: B; readonly given: G }> {
+        const end = this.use('lock tables z_plain read; select sleep(61)');
+        try {
+            const begun = await begin();
+            return { begun, given: await work(await this.waiting()) };
+        } finally {
+            await end();
+        }
+    }
+
+    /** As {@link Locks.whileMoving}, and has it wait once more behind the move. Gives what lets it go on. */
+    async pastMoving<B>(
+        begin: () => Promise<B>
+    ): Promise<{ readonly begun: B; readonly session: number; readonly end: () => Promise<void> }> {
+        const { begun, given: end } = await this.whileMoving(begin, async () => {
+            const used = this.use('select id, sleep(62) from people');
+            await this.waiting(/sleep\(62\)/);
+            return used;
+        });
+        await until('the move', () => existsSync(this.#file('orders.frm')));
+        return { begun, end, session: await this.waiting(/^(?!.*sleep)/s) };
+    }
+
+    /** Whether the table `people` has its trigger, as the files of the server say: a statement would wait. */
+    hasTrigger(): boolean {
+        return existsSync(this.#file('kept.TRN'));
+    }
+
+    /** The databases that a replacement needs as long as it runs. */
+    async temporary(): Promise<readonly string[]> {
+        const rows = await this.#instance.sql(
+            "select schema_name as name from information_schema.schemata where schema_name like 'portico%'"
+        );
+        return rows.map(({ name }) => String(name));
+    }
+
+    #file(name: string): string {
+        return join(this.#instance.folder, 'data', this.#database, name);
+    }
+}
