@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { until } from '../../harness.ts';
 import type { Instance } from '../../instances.ts';
 
+/** Statements but those that hold locks here. */
+const other = /^(?!.*sleep)/s;
+
 /** Locks in one database. It is in the state `second` of `state.ts`. */
 export class Locks {
     readonly #instance: Instance;
@@ -51,7 +54,8 @@ export class Locks {
         const end = this.use('lock tables z_plain read; select sleep(61)');
         try {
             const begun = await begin();
-            return { begun, given: await work(await this.waiting()) };
+            await until('the end of the triggers', async () => !this.hasTrigger());
+            return { begun, given: await work(await this.waiting(other)) };
         } finally {
             await end();
         }
@@ -66,8 +70,8 @@ export class Locks {
             await this.waiting(/sleep\(62\)/);
             return used;
         });
-        await until('the move', () => existsSync(this.#file('orders.frm')));
-        return { begun, end, session: await this.waiting(/^(?!.*sleep)/s) };
+        await until('the move', async () => existsSync(this.#file('orders.frm')));
+        return { begun, end, session: await this.waiting(other) };
     }
 
     /** Whether the table `people` has its trigger, as the files of the server say: a statement would wait. */
