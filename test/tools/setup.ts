@@ -112,7 +112,7 @@ describe('ensurePackages', () => {
 
     it('installs what the benches need only for them', async () => {
         const tests =
-            'caddy pebble openssl bind9 lego prometheus php8.2-fpm php8.2-cli composer mariadb-server postgresql cron restic rclone libarchive-tools xz-utils bzip2 openssh-client openssh-server systemd nftables fail2ban crowdsec iproute2 iputils-ping smartmontools docker.io podman runc docker-registry git bubblewrap busybox-static minisign chromium firefox-esr';
+            'caddy pebble openssl bind9 lego prometheus php8.2-fpm php8.2-cli composer mariadb-server mariadb-backup postgresql cron restic rclone libarchive-tools xz-utils bzip2 openssh-client openssh-server systemd nftables fail2ban crowdsec iproute2 iputils-ping smartmontools docker.io podman runc docker-registry git bubblewrap busybox-static minisign chromium firefox-esr';
         expect((await ensure({ purpose: 'test' })).ran[0]).to.contain(`recommends ${tests} frontend`);
         expect((await ensure({ purpose: 'bench' })).ran.at(-1)).to.contain(
             `recommends ${tests} wrk nginx-light frontend`
