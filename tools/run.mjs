@@ -138,9 +138,12 @@ function filesLeft(folder) {
     return files.length > 0 ? [`leaves files in the temporary folder: ${files.slice(0, 5).join(', ')}`] : [];
 }
 
-// The variables of npm and of a developer's own panel would change what is tested. PORTICO_GOLDEN is for the tests themselves.
+// The variables of npm and of a developer's own panel would change what is tested. PORTICO_GOLDEN and
+// PORTICO_TEST_PICTURES are for the tests themselves.
 function environment(extra = {}) {
-    const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|portico_(?!golden$))/i.test(name));
+    const kept = Object.entries(process.env).filter(
+        ([name]) => !/^(npm_|portico_(?!(golden|test_pictures)$))/i.test(name)
+    );
     const path = [BIN, ...(process.env.PATH ?? '').split(':').filter((folder) => folder !== BIN)].join(':');
     return {
         ...Object.fromEntries(kept),

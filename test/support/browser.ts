@@ -1,8 +1,12 @@
 /** A real Chromium on the panel's pages, under a name that is no secure context: that is how a panel is first opened. */
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
+import type { script } from '@hapi/lab';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+import { type It, itUnless, type Register } from './skip.ts';
 
 /** What a page must never do; each list is empty at the end of a good test. */
 export interface Faults {
@@ -12,6 +16,8 @@ export interface Faults {
     readonly errors: string[];
     /** Requests to another origin. */
     readonly foreign: string[];
+    /** What the panel answered 404 for, by path: a page asks only for what there is. */
+    readonly missing: string[];
 }
 
 /** A page, and what went wrong in it. */
@@ -29,6 +35,51 @@ const binary =
 
 /** Why tests of the pages cannot run here; undefined when they can. */
 export const noBrowser = binary === undefined ? 'chromium is not installed' : undefined;
+
+const wanted = process.env['PORTICO_TEST_PICTURES'];
+const pictures = wanted ?? fileURLToPath(new URL('../../.cache/pictures', import.meta.url));
+const openPages = new Set<Page>();
+
+/** Registers tests in the browser. One that fails says where the pictures are of the pages that were open. @param reason - why they cannot run */
+export function itInBrowser(it: It, reason: string | undefined = noBrowser): Register {
+    const register = itUnless(reason, it);
+    return (title, action) =>
+        register(title, async (flags) => {
+            try {
+                await (action as script.AsyncAction)(flags);
+            } catch (error) {
+                const kept = await takePictures(title);
+                throw error instanceof Error && kept.length > 0
+                    ? Object.assign(error, { message: `${error.message}\nPictures: ${kept.join(' ')}` })
+                    : error;
+            }
+        });
+}
+
+/** Takes a picture of every page that is open, and closes it. */
+function takePictures(title: string): Promise<string[]> {
+    return Promise.all(
+        [...openPages].map(async (page, index) => {
+            const path = await takePicture(page, `${title} ${index + 1}`);
+            await page.context().close();
+            return path;
+        })
+    );
+}
+
+async function takePicture(page: Page, title: string): Promise<string> {
+    const path = join(pictures, `${title.replaceAll(/\W+/g, '-')}.png`);
+    mkdirSync(pictures, { recursive: true });
+    await page.screenshot({ path, fullPage: true });
+    return path;
+}
+
+/** Keeps a picture of a screen where `PORTICO_TEST_PICTURES` names a folder for it. */
+export async function keepPicture(page: Page, title: string): Promise<void> {
+    if (wanted !== undefined) {
+        await takePicture(page, title);
+    }
+}
 
 /** Starts the browser. */
 export function startBrowser(): Promise<Browser> {
@@ -56,7 +107,9 @@ export async function openPage(
     const origin = `http://panel.example:${port}`;
     const context = await browser.newContext({ baseURL: origin, ...options });
     const page = await context.newPage();
-    const faults: Faults = { policy: [], errors: [], foreign: [] };
+    openPages.add(page);
+    page.once('close', () => openPages.delete(page));
+    const faults: Faults = { policy: [], errors: [], foreign: [], missing: [] };
     await page.exposeFunction('tellViolation', (text: string) => faults.policy.push(text));
     await page.addInitScript(
         "document.addEventListener('securitypolicyviolation', (event) => tellViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`))"
@@ -65,6 +118,11 @@ export async function openPage(
     page.on('request', (request) => {
         if (!request.url().startsWith(`${origin}/`) && !/^(data|blob):/.test(request.url())) {
             faults.foreign.push(request.url());
+        }
+    });
+    page.on('response', (response) => {
+        if (response.status() === 404) {
+            faults.missing.push(new URL(response.url()).pathname);
         }
     });
     return { page, faults };

@@ -1,7 +1,9 @@
 import type { script } from '@hapi/lab';
 
-type Register = (title: string, action: script.Action) => void;
-type It = (title: string, options: { skip: boolean }, action: script.Action) => void;
+/** Registers one test. */
+export type Register = (title: string, action: script.Action) => void;
+/** Lab's `it`. */
+export type It = (title: string, options: { skip: boolean }, action: script.Action) => void;
 
 /**
  * Registers tests that cannot run everywhere.

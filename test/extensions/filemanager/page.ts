@@ -94,7 +94,7 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         return { page, frame: page.frameLocator('iframe'), faults };
     };
     const isClean = (faults: Faults): void => {
-        expect(faults).to.equal({ policy: [], errors: [], foreign: [] });
+        expect(faults).to.equal({ policy: [], errors: [], foreign: [], missing: [] });
     };
 
     itWithBrowser(

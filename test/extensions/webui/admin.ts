@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { noBrowser } from '../../support/browser.ts';
+import { itInBrowser } from '../../support/browser.ts';
 import { createPluginFolder, type PluginFolder } from '../../support/plugins/folder.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';
-import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { extensions, finish, isSound, limitMs, type Rig, startRig, visit } from './rig.ts';
 
@@ -43,7 +42,7 @@ export default definePlugin({
 `;
 
 describe('the screens of the admin', { timeout: limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let rig: Rig;
     let folder: PluginFolder;
 

@@ -14,9 +14,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { noBrowser } from '../../support/browser.ts';
+import { itInBrowser, noBrowser } from '../../support/browser.ts';
 import { ModelServer } from '../../support/servers/model.ts';
-import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { extensions, finish, isSound, limitMs, type Rig, startRig, visit } from './rig.ts';
 
@@ -26,7 +25,7 @@ const { after, before, describe, it } = lab;
 const noRestic = existsSync('/usr/bin/restic') ? undefined : 'restic is not installed';
 
 describe('the screens of plugins that are made by hand', { timeout: 2 * limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let root: string;
     let rig: Rig;
     let model: ModelServer;
@@ -48,7 +47,7 @@ describe('the screens of plugins that are made by hand', { timeout: 2 * limitMs 
         rmSync(root, { recursive: true, force: true });
     });
 
-    itUnless(noBrowser ?? noRestic, it)(
+    itInBrowser(it, noBrowser ?? noRestic)(
         'brings a file back that was chosen in the tree of a snapshot',
         async () => {
             const { client } = rig.panel;

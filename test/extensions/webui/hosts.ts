@@ -3,8 +3,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { Page } from 'playwright-core';
 
-import { noBrowser } from '../../support/browser.ts';
-import { itUnless } from '../../support/skip.ts';
+import { itInBrowser } from '../../support/browser.ts';
 import { until } from '../../support/until.ts';
 import { finish, isSound, limitMs, type Rig, startRig, visit } from './rig.ts';
 
@@ -25,7 +24,7 @@ const many = 10_000;
 const longestMs = 100;
 
 describe('the screens of hosts', { timeout: 2 * limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let rig: Rig;
 
     before({ timeout: limitMs }, async () => {
@@ -90,6 +89,33 @@ describe('the screens of hosts', { timeout: 2 * limitMs }, () => {
             await finish(watched);
         }
     );
+
+    itWithBrowser('lets the slower of two admins take what the faster one saved', async () => {
+        const { id } = (await hostOf('shop.example')) ?? { id: 0 };
+        const [slow, fast] = [await rig.open(), await rig.open()];
+        for (const { page } of [slow, fast]) {
+            await visit(page, `/hosts/${id}`);
+            await page.getByText('Tags and notes').click();
+        }
+        await slow.page.getByLabel('Notes').fill('of the slow one');
+        await fast.page.getByLabel('Notes').fill('of the fast one');
+        await fast.page.getByRole('button', { name: 'Review and save' }).click();
+        await fast.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+        await fast.page.getByRole('heading', { name: 'Is it reached?' }).waitFor();
+        await slow.page.getByText('Another user changed this host while you write.').waitFor();
+        expect(await slow.page.getByLabel('Notes').inputValue()).to.equal('of the slow one');
+        await slow.page.getByRole('button', { name: 'Review and save' }).click();
+        await slow.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+        const conflict = slow.page.getByRole('dialog', { name: 'It was changed meanwhile' });
+        await conflict.locator('ins', { hasText: 'of the slow one' }).waitFor();
+        await isSound(slow.page, 'the choice between two changes');
+        await conflict.getByRole('button', { name: 'Take theirs' }).click();
+        await slow.page.getByText('Tags and notes').click();
+        expect(await slow.page.getByLabel('Notes').inputValue()).to.equal('of the fast one');
+        expect((await hostOf('shop.example'))?.notes).to.equal('of the fast one');
+        await finish(slow);
+        await finish(fast);
+    });
 
     itWithBrowser('says who gets in, and what the engine gets', async () => {
         const watched = await rig.open();

@@ -7,10 +7,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { hostWords, wordedFields } from '../../../extensions/webui/web/src/pages/hosts/host-words.ts';
-import { noBrowser } from '../../support/browser.ts';
+import { itInBrowser } from '../../support/browser.ts';
 import { adminPassword } from '../../support/panel/panel.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';
-import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { extensions, finish, isSound, limitMs, logIn, type Rig, startRig, visit } from './rig.ts';
 
@@ -52,7 +51,7 @@ const screens = [
 ];
 
 describe('the pages in a browser', { timeout: limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let rig: Rig;
 
     before({ timeout: limitMs }, async () => {

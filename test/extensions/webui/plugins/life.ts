@@ -2,14 +2,13 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { noBrowser } from '../../support/browser.ts';
-import { publishVersion } from '../../support/plugins/versioned.ts';
-import { packageArchive } from '../../support/registry/archive.ts';
-import { pluginPackage } from '../../support/registry/packages.ts';
-import { type NpmRegistry, startNpmRegistry } from '../../support/servers/npm-registry.ts';
-import { itUnless } from '../../support/skip.ts';
-import { until } from '../../support/until.ts';
-import { finish, isSound, limitMs, type Rig, startRig, visit } from './rig.ts';
+import { itInBrowser } from '../../../support/browser.ts';
+import { publishVersion } from '../../../support/plugins/versioned.ts';
+import { packageArchive } from '../../../support/registry/archive.ts';
+import { pluginPackage } from '../../../support/registry/packages.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../support/servers/npm-registry.ts';
+import { until } from '../../../support/until.ts';
+import { finish, isSound, limitMs, type Rig, startRig, visit } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -21,7 +20,7 @@ interface PluginView {
 }
 
 describe('the screens of plugins', { timeout: limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let rig: Rig;
     let npm: NpmRegistry;
 

@@ -3,15 +3,15 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { Page } from 'playwright-core';
 
-import { noBrowser } from '../../support/browser.ts';
-import { codeOf } from '../../support/core/entrance.ts';
-import { noFirefox, startFirefox } from '../../support/firefox.ts';
-import { adminPassword } from '../../support/panel/panel.ts';
-import { selfSigned } from '../../support/servers/self-signed.ts';
-import { openReceiver, type Receiver } from '../../support/servers/webhooks.ts';
-import { itUnless } from '../../support/skip.ts';
-import { until } from '../../support/until.ts';
-import { findings, finish, isSound, limitMs, logIn, type Rig, startRig, visit } from './rig.ts';
+import { itInBrowser } from '../../../support/browser.ts';
+import { codeOf } from '../../../support/core/entrance.ts';
+import { noFirefox, startFirefox } from '../../../support/firefox.ts';
+import { adminPassword } from '../../../support/panel/panel.ts';
+import { selfSigned } from '../../../support/servers/self-signed.ts';
+import { openReceiver, type Receiver } from '../../../support/servers/webhooks.ts';
+import { itUnless } from '../../../support/skip.ts';
+import { until } from '../../../support/until.ts';
+import { findings, finish, isSound, limitMs, logIn, type Rig, startRig, visit } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -19,7 +19,7 @@ const { after, before, describe, it } = lab;
 const minuteMs = 60_000;
 
 describe('getting in by the pages', { timeout: limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let rig: Rig;
     let receiver: Receiver;
     let laterMs = 0;

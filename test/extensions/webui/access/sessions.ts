@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { noBrowser } from '../../support/browser.ts';
-import { adminPassword } from '../../support/panel/panel.ts';
-import { createPluginFolder, type PluginFolder } from '../../support/plugins/folder.ts';
-import { itUnless } from '../../support/skip.ts';
-import { until } from '../../support/until.ts';
-import { extensions, finish, limitMs, logIn, type Rig, startRig, visit } from './rig.ts';
+import { itInBrowser } from '../../../support/browser.ts';
+import { adminPassword } from '../../../support/panel/panel.ts';
+import { createPluginFolder, type PluginFolder } from '../../../support/plugins/folder.ts';
+import { until } from '../../../support/until.ts';
+import { extensions, finish, limitMs, logIn, type Rig, startRig, visit } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -29,7 +28,7 @@ export default definePlugin({
 `;
 
 describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let rig: Rig;
     let folder: PluginFolder;
 

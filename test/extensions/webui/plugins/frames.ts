@@ -7,19 +7,19 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { Browser, FrameLocator, Page } from 'playwright-core';
 
-import { type Faults, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
-import { noFirefox, startFirefox } from '../../support/firefox.ts';
-import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
-import { createPluginFolder, type PluginFolder } from '../../support/plugins/folder.ts';
-import { itUnless } from '../../support/skip.ts';
-import { until } from '../../support/until.ts';
+import { type Faults, itInBrowser, noBrowser, openPage, startBrowser } from '../../../support/browser.ts';
+import { noFirefox, startFirefox } from '../../../support/firefox.ts';
+import { adminPassword, startPanel, type TestPanel } from '../../../support/panel/panel.ts';
+import { createPluginFolder, type PluginFolder } from '../../../support/plugins/folder.ts';
+import { itUnless } from '../../../support/skip.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const limitMs = 120_000;
 
-const webui = fileURLToPath(new URL('../../../extensions/webui', import.meta.url));
+const webui = fileURLToPath(new URL('../../../../extensions/webui', import.meta.url));
 
 const manifest = {
     title: 'Probe',
@@ -140,7 +140,7 @@ const said = async (frame: FrameLocator, name: string): Promise<unknown> => {
 };
 
 describe('pages that plugins bring', { timeout: limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let folder: PluginFolder;
     let panel: TestPanel;
     let browser: Browser;
