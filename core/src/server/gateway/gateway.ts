@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream';
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 
 import type { Logger } from '../../platform/log/log.ts';
+import { isNavigation } from '../http/navigation.ts';
 import { liftTicket } from '../http/request/ticket.ts';
 import type { Route, RouteMethod } from '../http/route.ts';
 import { refuse } from '../http/routes/socket.ts';
@@ -330,9 +331,10 @@ export class Gateway {
             : null;
     }
 
-    /** Whether a browser opens the site: its root, or, as it says itself, any page. */
+    /** Whether a browser opens the site: its root, or any page. */
     #opensSite(request: IncomingMessage): boolean {
-        const isOpened = pathOf(request) === '/' || request.headers['sec-fetch-mode'] === 'navigate';
+        const { accept, 'sec-fetch-mode': mode } = request.headers;
+        const isOpened = pathOf(request) === '/' || isNavigation(mode, accept);
         return isOpened && this.#isPage(request);
     }
 

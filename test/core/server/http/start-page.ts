@@ -95,7 +95,15 @@ describe('the start page', () => {
             return [answer.statusCode, answer.headers['content-type']?.split(';')[0]];
         };
         expect(await ask('/hosts/7', { headers: navigate })).to.equal([200, 'text/html']);
+        // Over plain HTTP to another machine, a browser says only what it wants to read.
+        const read = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+        expect(await ask('/hosts/7', { headers: read })).to.equal([200, 'text/html']);
         expect(await ask('/hosts/7')).to.equal([404, 'application/json']);
+        expect(await ask('/hosts/7', { headers: { accept: '*/*' } })).to.equal([404, 'application/json']);
+        expect(await ask('/hosts/7', { headers: { ...read, 'sec-fetch-mode': 'cors' } })).to.equal([
+            404,
+            'application/json'
+        ]);
         expect(await ask('/', { method: 'POST' })).to.equal([404, 'application/json']);
         expect(await ask('/api/none', { headers: navigate })).to.equal([404, 'application/json']);
         expect(await ask('/healthz', { headers: navigate })).to.equal([200, 'application/json']);

@@ -3,6 +3,7 @@ import { joi } from '@portico/sdk';
 import type { GenerationDocument } from '@portico/sdk/host';
 
 import { fail } from '../../../platform/errors.ts';
+import { isNavigation } from '../../../server/http/navigation.ts';
 import type { HttpPorts } from '../../../server/http/ports.ts';
 import { http } from '../../../server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../server/http/server.ts';
@@ -85,7 +86,8 @@ export async function createPages({
                     query: joi.object({ v: joi.any() }).unknown()
                 },
                 handler(request, { params }) {
-                    const isOpened = request.headers.get('sec-fetch-mode') === 'navigate';
+                    const { headers: sent } = request;
+                    const isOpened = isNavigation(sent.get('sec-fetch-mode'), sent.get('accept'));
                     const asset = find(params.path, isOpened);
                     if (asset === undefined) {
                         throw fail.NOT_FOUND();
