@@ -44,9 +44,9 @@ const openPages = new Set<Page>();
 export function itInBrowser(it: It, reason: string | undefined = noBrowser): Register {
     const register = itUnless(reason, it);
     return (title, action) =>
-        register(title, async (flags) => {
+        register(title, async (flags: script.Flags): Promise<void> => {
             try {
-                await (action as script.AsyncAction)(flags);
+                await action(flags);
             } catch (error) {
                 const kept = await takePictures(title);
                 throw error instanceof Error && kept.length > 0

@@ -26,8 +26,8 @@ export interface TestPanel {
     readonly shown: string[];
     /** Makes a user and logs in; resolves with a bearer token. */
     tokenOf(role: string, username?: string): Promise<string>;
-    /** Ends the panel, not the engine, and starts another one on the same folder and ports. */
-    restart(): Promise<void>;
+    /** Ends the panel, not the engine, and starts another one on the same folder and ports. @param more - what is different this time */
+    restart(more?: Partial<Config>): Promise<void>;
     /** Ends panel and engine, and removes their files. */
     close(): Promise<void>;
 }
@@ -63,9 +63,9 @@ export async function startPanel(options: TestPanelOptions = {}): Promise<TestPa
         },
         root
     );
-    const start = async (): Promise<Panel> => {
+    const start = async (more: Partial<Config> = {}): Promise<Panel> => {
         const panel = await createPanel({
-            config: { ...config, port },
+            config: { ...config, port, ...more },
             log: createLog({ level: config.logLevel, write: (line) => lines.push(line) }),
             show: (text) => shown.push(text),
             checkReturns: true,
@@ -114,9 +114,9 @@ export async function startPanel(options: TestPanelOptions = {}): Promise<TestPa
             }
             return login(username, password);
         },
-        async restart() {
+        async restart(more) {
             await panel.stop();
-            panel = await start();
+            panel = await start(more);
         },
         async close() {
             await panel.stop({ engine: true });

@@ -18,31 +18,48 @@ import { t } from '../words/t.ts';
 import { Navigation } from './navigation.tsx';
 import { TaskDrawer } from './tasks.tsx';
 
-const Dashboard = lazy(() => import('../pages/dashboard/dashboard.tsx'));
-const Hosts = lazy(() => import('../pages/hosts/hosts.tsx'));
-const Host = lazy(() => import('../pages/hosts/host.tsx'));
-const Certificates = lazy(() => import('../pages/certificates/certificates.tsx'));
-const Certificate = lazy(() => import('../pages/certificates/certificate.tsx'));
-const Engine = lazy(() => import('../pages/engine/engine.tsx'));
-const Users = lazy(() => import('../pages/users/users.tsx'));
-const Audit = lazy(() => import('../pages/audit/audit.tsx'));
-const Tasks = lazy(() => import('../pages/tasks/tasks.tsx'));
-const Notifications = lazy(() => import('../pages/notifications/notifications.tsx'));
-const Exchange = lazy(() => import('../pages/exchange/exchange.tsx'));
-const Monitoring = lazy(() => import('../pages/monitoring/monitoring.tsx'));
-const Backup = lazy(() => import('../pages/backup/backup.tsx'));
-const Deploy = lazy(() => import('../pages/deploy/deploy.tsx'));
-const DeployProject = lazy(() => import('../pages/deploy/project.tsx'));
-const Assistant = lazy(() => import('../pages/assistant/assistant.tsx'));
-const DnsProviders = lazy(() => import('../pages/dns/dns-providers.tsx'));
-const Plugins = lazy(() => import('../pages/plugins/plugins.tsx'));
-const Plugin = lazy(() => import('../pages/plugins/plugin.tsx'));
-const Settings = lazy(() => import('../pages/settings/settings.tsx'));
-const Account = lazy(() => import('../pages/account/account.tsx'));
-const Authorize = lazy(() => import('../pages/oauth/authorize.tsx'));
-const BroughtPage = lazy(() => import('../pages/frame/frame.tsx'));
-const Palette = lazy(() => import('./palette.tsx'));
-const Generated = lazy(() => import('../generated/page.tsx'));
+/** A screen that is loaded when it is first shown. Its file may be gone: after an upgrade of the pages, and in safe mode. */
+const screen = <Shown,>(load: () => Promise<{ default: Shown }>) =>
+    lazy<Shown | typeof Unloaded>(() => load().catch(() => ({ default: Unloaded })));
+
+function Unloaded() {
+    return (
+        <Page title={t('This screen could not be loaded')}>
+            <p>{t('The panel was changed since you opened it, or it serves no pages now.')}</p>
+            <p>
+                <Button look="primary" onPress={() => location.reload()}>
+                    {t('Load the panel anew')}
+                </Button>
+            </p>
+        </Page>
+    );
+}
+
+const Dashboard = screen(() => import('../pages/dashboard/dashboard.tsx'));
+const Hosts = screen(() => import('../pages/hosts/hosts.tsx'));
+const Host = screen(() => import('../pages/hosts/host.tsx'));
+const Certificates = screen(() => import('../pages/certificates/certificates.tsx'));
+const Certificate = screen(() => import('../pages/certificates/certificate.tsx'));
+const Engine = screen(() => import('../pages/engine/engine.tsx'));
+const Users = screen(() => import('../pages/users/users.tsx'));
+const Audit = screen(() => import('../pages/audit/audit.tsx'));
+const Tasks = screen(() => import('../pages/tasks/tasks.tsx'));
+const Notifications = screen(() => import('../pages/notifications/notifications.tsx'));
+const Exchange = screen(() => import('../pages/exchange/exchange.tsx'));
+const Monitoring = screen(() => import('../pages/monitoring/monitoring.tsx'));
+const Backup = screen(() => import('../pages/backup/backup.tsx'));
+const Deploy = screen(() => import('../pages/deploy/deploy.tsx'));
+const DeployProject = screen(() => import('../pages/deploy/project.tsx'));
+const Assistant = screen(() => import('../pages/assistant/assistant.tsx'));
+const DnsProviders = screen(() => import('../pages/dns/dns-providers.tsx'));
+const Plugins = screen(() => import('../pages/plugins/plugins.tsx'));
+const Plugin = screen(() => import('../pages/plugins/plugin.tsx'));
+const Settings = screen(() => import('../pages/settings/settings.tsx'));
+const Account = screen(() => import('../pages/account/account.tsx'));
+const Authorize = screen(() => import('../pages/oauth/authorize.tsx'));
+const BroughtPage = screen(() => import('../pages/frame/frame.tsx'));
+const Palette = screen(() => import('./palette.tsx'));
+const Generated = screen(() => import('../generated/page.tsx'));
 
 /** The screens of a user who is logged in. */
 export function Shell() {

@@ -25,7 +25,7 @@ const order = (): Schema => ({
             type: ['integer', 'null'],
             title: t('DNS provider that proves the names'),
             description: t('Empty: the default one'),
-            'x-ui': { ref: 'dns-providers.list' }
+            'x-ui': { ref: 'dnsProviders.list' }
         },
         name: { type: 'string', title: t('Name in this panel') },
         autoRenew: { type: 'boolean', title: t('Renew it before it ends'), default: true },

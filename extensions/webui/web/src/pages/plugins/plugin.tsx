@@ -13,7 +13,7 @@ import { toast, toastFailure } from '../../kit/toast.tsx';
 import { Badge } from '../../kit/value.tsx';
 import { changed, initialValue } from '../../schema/changes.ts';
 import { SchemaForm } from '../../schema/form.tsx';
-import { relativeTime } from '../../words/format.ts';
+import { fullTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { ChangeDialog, type Wanted } from './change-dialog.tsx';
 import { Health, Refusals, Released } from './facts.tsx';
@@ -114,9 +114,9 @@ function Banners({
                     <Icon name="shield" />
                     <div>
                         {t(
-                            'It took the panel down, so it is in quarantine since {when}. It starts again when you say so.',
+                            'In quarantine since {when}: it failed too often, so the panel no longer starts it by itself. Mend the cause or choose another version, then try it again.',
                             {
-                                when: relativeTime(quarantinedAt)
+                                when: fullTime(quarantinedAt)
                             }
                         )}
                     </div>

@@ -7,7 +7,7 @@ import { queries } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
 import { confirm } from '../../kit/questions.tsx';
-import { toast, toastFailure } from '../../kit/toast.tsx';
+import { toast, toastBad, toastFailure } from '../../kit/toast.tsx';
 import { showTask } from '../../shell/tasks.tsx';
 import { t } from '../../words/t.ts';
 import type { Capabilities, PluginView } from './plugin-view.ts';
@@ -19,11 +19,13 @@ export function Switch({ plugin }: { readonly plugin: PluginView }) {
     const [asked, setAsked] = useState<Capabilities | null>(null);
     const change = async (body: Readonly<Record<string, unknown>>): Promise<void> => {
         try {
-            const { status, data } = await call<{ id: number } | null>('PUT', `/api/plugins/${name}`, {
+            const { status, data } = await call<PluginView & { id: number }>('PUT', `/api/plugins/${name}`, {
                 body
             });
-            if (status === 202 && data !== null) {
+            if (status === 202) {
                 showTask(data.id);
+            } else if (body['enabled'] === true && data.failure !== null) {
+                toastBad(t('It did not start: {why}', { why: data.failure.message }));
             } else {
                 toast(t('Saved'));
             }
