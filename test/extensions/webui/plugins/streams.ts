@@ -1,0 +1,106 @@
+/** A stream on an open page goes on where it was: over an upgrade of its plugin, and over a restart of the panel. */
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import type { Page, Request } from 'playwright-core';
+
+import { itInBrowser } from '../../../support/browser.ts';
+import { pluginModule } from '../../../support/plugins/folder.ts';
+import { pluginPackage } from '../../../support/registry/packages.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../support/servers/npm-registry.ts';
+import { until } from '../../../support/until.ts';
+import { finish, limitMs, type Rig, startRig, visit } from '../rig.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+const packageName = '@acme/portico-plugin-counter';
+const path = '/api/plugins/counter/counts';
+
+/** It counts from the number after the one that its reader saw last, and says which version counts. */
+const counter = (version: string): string =>
+    pluginModule(`ctx.stream({
+        path: '/counts', id: 'counts', access: 'read', summary: 'Count', ui: { title: 'Counts' },
+        async *handler({ lastEventId, signal }) {
+            for (let n = Number(lastEventId ?? 0) + 1; !signal.aborted; n += 1) {
+                yield { id: String(n), event: 'count', data: { text: n + ' by ${version}' } };
+                await new Promise((resolve) => setTimeout(resolve, 50));
+            }
+        }
+    });`);
+
+describe('a stream on an open page', { timeout: limitMs }, () => {
+    const itWithBrowser = itInBrowser(it);
+    let rig: Rig;
+    let npm: NpmRegistry;
+
+    before({ timeout: limitMs }, async () => {
+        npm = await startNpmRegistry();
+        for (const version of ['1.0.0', '2.0.0']) {
+            const manifest = { name: 'counter', title: 'Counter', sdk: '^1.0.0' };
+            await npm.publish(pluginPackage('counter', version, { portico: manifest }), {
+                'index.js': counter(version)
+            });
+        }
+        rig = await startRig(['webui'], { environment: { PORTICO_NPM_REGISTRY: npm.url } });
+        await install('1.0.0');
+    });
+    after(async () => {
+        await rig.close();
+        await npm.stop();
+    });
+
+    const install = async (version: string): Promise<void> => {
+        const { status, text } = await rig.panel.client.post('/api/plugins', {
+            package: packageName,
+            version
+        });
+        expect(status, text).to.equal(202);
+        await until(
+            async () => {
+                const { data } = await rig.panel.client.get('/api/plugins/counter');
+                return data?.state === 'running' && data.version === version;
+            },
+            `version ${version} to run`,
+            60_000
+        );
+    };
+    /** The numbers on the page, in their order. */
+    const shown = async (page: Page): Promise<number[]> =>
+        (await page.getByRole('log').locator('div').allTextContents())
+            .map((line) => Number.parseInt(line, 10))
+            .filter((number) => !Number.isNaN(number));
+    const isWhole = (numbers: readonly number[]): void => {
+        expect(numbers).to.equal(numbers.map((_number, index) => index + 1));
+    };
+    /** Waits for a request that says which event its reader saw last. */
+    const resumed = async (page: Page): Promise<Request> =>
+        page.waitForRequest(
+            (request) =>
+                new URL(request.url()).pathname === path &&
+                Number(request.headers()['last-event-id'] ?? '0') > 0,
+            { timeout: limitMs }
+        );
+
+    itWithBrowser('loses and repeats nothing over an upgrade and a restart', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        await visit(page, '/p/counter');
+        await page.getByRole('button', { name: 'Follow: Counts' }).click();
+        await page.getByText('3 by 1.0.0', { exact: true }).waitFor();
+
+        const again = resumed(page);
+        await install('2.0.0');
+        const lastSeen = Number((await again).headers()['last-event-id']);
+        await page.getByText(`${lastSeen + 1} by 2.0.0`, { exact: true }).waitFor();
+        await until(async () => Math.max(...(await shown(page))) > lastSeen + 3, 'it to go on');
+        isWhole(await shown(page));
+
+        const afterRestart = resumed(page);
+        await rig.panel.restart();
+        const seen = Number((await afterRestart).headers()['last-event-id']);
+        await until(async () => Math.max(...(await shown(page))) > seen + 3, 'it to go on', 60_000);
+        isWhole(await shown(page));
+        await page.getByText('The panel does not answer').waitFor({ state: 'detached' });
+        await finish(watched);
+    });
+});
