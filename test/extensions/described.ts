@@ -36,11 +36,10 @@ const withoutPlace: Readonly<Record<string, Readonly<Record<string, readonly str
         'the page sends no files': ['importTable', 'uploadDump']
     },
     deploy: {
-        'the page of deploy shows these, whose lists lie below a project': [
+        'the page of deploy calls these': ['cancel', 'deploymentLog'],
+        'their list lies below a project': [
             'deployment',
-            'cancel',
             'deleteRelease',
-            'deploymentLog',
             'provenance',
             'artifact',
             'preview',
@@ -53,7 +52,8 @@ const withoutPlace: Readonly<Record<string, Readonly<Record<string, readonly str
         ]
     },
     monitoring: {
-        'the page of monitoring shows these': ['history', 'logs', 'followLogs'],
+        'the page of monitoring calls this': ['history'],
+        'the page asks for no query first': ['logs', 'followLogs'],
         'the last part of the path is a choice': ['unitAction']
     },
     php: { 'the last part of the path is a choice': ['runTool'] }

@@ -15,11 +15,10 @@ import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { Browser, BrowserContextOptions, FrameLocator, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, FrameLocator, Locator, Page } from 'playwright-core';
 
-import { type Faults, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
+import { type Faults, itInBrowser, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
-import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { findings } from '../webui/rig.ts';
 
@@ -30,7 +29,7 @@ const limitMs = 120_000;
 const extensions = fileURLToPath(new URL('../../../extensions', import.meta.url));
 
 describe('the page of the file manager', { timeout: limitMs }, () => {
-    const itWithBrowser = itUnless(noBrowser, it);
+    const itWithBrowser = itInBrowser(it);
     let folder: string;
     let root: string;
     let panel: TestPanel;
@@ -364,20 +363,35 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
                 { viewport: { width: 360, height: 780 }, colorScheme: 'dark' }
             ] as const) {
                 const { page, frame, faults } = await open({ root: 'main' }, options);
-                for (const at of [
-                    { root: 'main', path: 'site' },
-                    { view: 'details', root: 'main', path: 'site/settings.json' },
-                    { view: 'details', root: 'main', path: 'site' },
-                    { view: 'details', root: 'main', path: 'docs.tar.gz' },
-                    { view: 'search', root: 'main', path: 'site' },
-                    { view: 'favourites', root: 'main', path: '' },
-                    { view: 'shares', root: 'main', path: '' },
-                    { view: 'terminals', root: 'main', path: '' }
-                ]) {
+                const screens: [Readonly<Record<string, string>>, (frame: FrameLocator) => Locator][] = [
+                    [{ root: 'main', path: 'site' }, (at) => at.getByRole('button', { name: /^Details/ })],
+                    [
+                        { view: 'details', root: 'main', path: 'site/settings.json' },
+                        (at) => at.getByText(/No earlier content|Restore/)
+                    ],
+                    [{ view: 'details', root: 'main', path: 'site' }, (at) => at.getByText('Count')],
+                    [
+                        { view: 'details', root: 'main', path: 'docs.tar.gz' },
+                        (at) => at.getByRole('list', { name: 'Entries' })
+                    ],
+                    [{ view: 'search', root: 'main', path: 'site' }, (at) => at.getByText('Find')],
+                    [
+                        { view: 'favourites', root: 'main', path: '' },
+                        (at) => at.getByText(/Nothing is marked|Take away/)
+                    ],
+                    [
+                        { view: 'shares', root: 'main', path: '' },
+                        (at) => at.getByText(/Nothing is shared|until/)
+                    ],
+                    [
+                        { view: 'terminals', root: 'main', path: '' },
+                        (at) => at.getByText(/No terminal is open|since/)
+                    ]
+                ];
+                for (const [at, content] of screens) {
                     const location = new URLSearchParams(at).toString();
                     await page.goto(`/p/filemanager/browser?${new URLSearchParams({ at: location })}`);
-                    await frame.getByRole('navigation', { name: 'Screens' }).waitFor();
-                    await page.waitForTimeout(300);
+                    await content(frame).first().waitFor();
                     const found = await frame
                         .locator('body')
                         .evaluate(

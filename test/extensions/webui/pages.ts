@@ -28,6 +28,8 @@ const screens = [
     '/certificates/1',
     '/dns-providers',
     '/monitoring',
+    '/deploy',
+    '/deploy/1',
     '/engine',
     '/engine?tab=revisions',
     '/engine?tab=upstreams',
@@ -50,13 +52,34 @@ const screens = [
     '/account'
 ];
 
+const callback = 'http://127.0.0.1:3118/callback';
+
 describe('the pages in a browser', { timeout: limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
     let rig: Rig;
+    let question: string;
 
     before({ timeout: limitMs }, async () => {
-        rig = await startRig(['webui', 'cronjob', 'monitoring']);
+        rig = await startRig(['webui', 'cronjob', 'monitoring', 'deploy', 'mcpserver']);
         const { client } = rig.panel;
+        const { data: agent } = await client.post('/api/auth/oauth/clients', {
+            name: 'Agent',
+            redirectUris: [callback]
+        });
+        question = `/oauth/authorize?${new URLSearchParams({
+            response_type: 'code',
+            client_id: agent.clientId,
+            redirect_uri: callback,
+            scope: 'mcpserver:use hosts:write users:write',
+            code_challenge: 'x'.repeat(43),
+            code_challenge_method: 'S256',
+            resource: `http://panel.example:${rig.panel.port}/api/plugins/mcpserver/mcp`
+        })}`;
+        const made = await client.post('/api/plugins/deploy/projects', {
+            name: 'shop',
+            source: { url: 'https://git.example/shop.git' }
+        });
+        expect(made.status, made.text).to.equal(201);
         await client.post('/api/hosts', { domain: 'shop.example', upstream: '127.0.0.1:3000' });
         await client.post('/api/certificates', {
             source: 'upload',
@@ -92,9 +115,9 @@ describe('the pages in a browser', { timeout: limitMs }, () => {
     itWithBrowser('shows every screen without a violation, an error or a finding of axe', async () => {
         for (const [colorScheme, width] of [['light', 1280] as const, ['dark', 360] as const]) {
             const watched = await rig.open({ colorScheme, viewport: { width, height: 800 } });
-            for (const screen of screens) {
+            for (const screen of [...screens, question]) {
                 await visit(watched.page, screen);
-                await isSound(watched.page, `${screen} ${colorScheme} ${width}`);
+                await isSound(watched.page, `${screen.split('&')[0]} ${colorScheme} ${width}`);
             }
             await finish(watched);
         }
