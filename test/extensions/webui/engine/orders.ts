@@ -109,11 +109,13 @@ describe('orders of certificates in a browser', { timeout: limitMs }, () => {
         const said = page.getByRole('alert').filter({ hasText: 'too many orders this week' });
         await said.getByText(/Next try/).waitFor();
         await isSound(page, 'a certificate that was refused');
+        expect(await page.getByRole('button', { name: 'Download' }).count()).to.equal(0);
         pebble.answer = null;
         await page.getByRole('button', { name: 'Renew now' }).click();
         await task.getByText('succeeded').waitFor({ timeout: 60_000 });
         await said.waitFor({ state: 'detached' });
         await page.getByText(/Pebble/).waitFor();
+        await page.getByRole('button', { name: 'Download' }).waitFor();
         await finish(watched);
     });
 });

@@ -47,7 +47,9 @@ export default function Certificate({ id }: { readonly id: string }) {
     );
 }
 
-function Actions({ certificate: { id, name, source, usedBy } }: { readonly certificate: CertificateView }) {
+function Actions({ certificate }: { readonly certificate: CertificateView }) {
+    const { id, name, source, usedBy, notAfter } = certificate;
+    const isThere = notAfter !== null;
     const may = useMay();
     const [isOpen, setOpen] = useState(false);
     const [, navigate] = useLocation();
@@ -77,12 +79,14 @@ function Actions({ certificate: { id, name, source, usedBy } }: { readonly certi
                     {t('Replace it')}
                 </Button>
             ) : null}
-            <Button onPress={() => download(false)}>
-                <Icon name="download" />
-                {t('Download')}
-            </Button>
+            {isThere ? (
+                <Button onPress={() => download(false)}>
+                    <Icon name="download" />
+                    {t('Download')}
+                </Button>
+            ) : null}
             <Menu label={t('Actions for {name}', { name })}>
-                {may('certificates:secrets') ? (
+                {isThere && may('certificates:secrets') ? (
                     <Button onPress={() => download(true)}>{t('Download with its key')}</Button>
                 ) : null}
                 {canWrite ? (

@@ -29,12 +29,14 @@ interface Drift {
 export function DriftBanner({ canOverwrite }: { readonly canOverwrite: boolean }) {
     const [isOpen, setOpen] = useState(false);
     return (
-        <div class="banner" role="alert">
-            <Icon name="warning" />
-            <div>{t('The engine does not run what the panel left. Another program changed it.')}</div>
-            <Button onPress={() => setOpen(true)}>{t('See what differs')}</Button>
+        <>
+            <div class="banner" role="alert">
+                <Icon name="warning" />
+                <div>{t('The engine does not run what the panel left. Another program changed it.')}</div>
+                <Button onPress={() => setOpen(true)}>{t('See what differs')}</Button>
+            </div>
             {isOpen ? <DriftDialog canOverwrite={canOverwrite} onClose={() => setOpen(false)} /> : null}
-        </div>
+        </>
     );
 }
 
