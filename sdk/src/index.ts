@@ -19,8 +19,6 @@ export type {
     Assets,
     Context,
     Db,
-    FileEntry,
-    Files,
     Frozen,
     Health,
     HookService as HookDoor,
@@ -35,6 +33,7 @@ export type {
     TaskRun,
     When
 } from './context/context.ts';
+export type { FileEntry, FileName, Files } from './context/files.ts';
 export type { AccessLogOptions, AccessRecord } from './context/access-log.ts';
 export type {
     ApiAnswer,

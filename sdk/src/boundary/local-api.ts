@@ -1,7 +1,8 @@
 /** What works in the plugin's own guest runtime, because it gives live objects, which cannot cross the boundary. */
 import type { Socket as NetSocket } from 'node:net';
 
-import type { Db, Files } from '../context/context.ts';
+import type { Db } from '../context/context.ts';
+import type { Files } from '../context/files.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../context/process.ts';
 import type { Release } from './protocol.ts';
 

@@ -72,7 +72,8 @@ export class FilesRig {
         this.host = host;
         this.folder = join(host.machine, rootPath);
         this.outside = join(host.machine, 'outside');
-        this.#idle = new Set(host.held().map(({ kind }) => kind));
+        // The thread for many small files waits some seconds for more work.
+        this.#idle = new Set([...host.held().map(({ kind }) => kind), 'thread']);
     }
 
     at(...names: string[]): string {

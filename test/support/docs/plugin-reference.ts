@@ -115,7 +115,7 @@ function handleTable(): string {
         hosts: ['hosts-service.ts', 'HostsService'],
         certificates: ['hosts-service.ts', 'CertificatesService'],
         panel: ['panel-service.ts', 'PanelService'],
-        files: ['context.ts', 'Files'],
+        files: ['files.ts', 'Files'],
         services: ['services.ts', 'ServicesService'],
         child: ['process.ts', 'Child']
     } as const;

@@ -4,10 +4,14 @@ import type { Files } from '@portico/sdk';
 import { nameOf } from '../roots/path.ts';
 import { filesystem } from './filesystem.ts';
 import { matcher } from './search.ts';
-import { type TreeEntry, walk } from './tree.ts';
+import { walkNames } from './tree.ts';
 
-/** Files that are opened and read at the same time. */
-const atOnce = 32;
+/** Files that are read together. */
+const readTogether = 128;
+/** A file with more bytes is read on its own. */
+const smallBytes = 16 * 1024;
+/** Large files that are read at the same time. */
+const atOnce = 16;
 const chunkBytes = 256 * 1024;
 /** A line that is longer is searched in pieces. */
 const longestLine = 64 * 1024;
@@ -53,29 +57,62 @@ export async function searchContent(
     signal: AbortSignal
 ): Promise<ContentResult> {
     const until = Date.now() + query.milliseconds;
-    const accepts = query.glob === null ? () => true : matcher(query.glob);
-    const search = new FileSearch(files, query, () => signal.aborted || Date.now() > until);
+    const isOver = (): boolean => signal.aborted || Date.now() > until;
+    const search = new FileSearch(files, query, isOver);
     const found: Match[] = [];
-    let batch: TreeEntry[] = [];
-    const finish = async (): Promise<'results' | 'time' | null> => {
-        const results = await Promise.all(batch.map((each) => search.run(each)));
-        batch = [];
-        found.push(...results.flat());
+    const finish = async (started: Promise<readonly Beginning[]>): Promise<ContentResult['truncated']> => {
+        found.push(...(await search.run(await started)));
         signal.throwIfAborted();
         return found.length > query.limit ? 'results' : Date.now() > until ? 'time' : null;
     };
-    for await (const each of walk(files, folder, signal)) {
-        const { path, entry } = each;
-        if (entry.type === 'file' && entry.size > 0 && accepts(nameOf(path))) {
-            batch.push(each);
+    // Some files are read while the ones before them are searched.
+    let reading: Promise<readonly Beginning[]> = Promise.resolve([]);
+    let truncated: ContentResult['truncated'] = null;
+    try {
+        for await (const paths of pathsIn(files, folder, query.glob, isOver)) {
+            const before = reading;
+            reading = search.read(paths);
+            truncated = await finish(before);
+            if (truncated !== null) {
+                break;
+            }
         }
-        const ended = batch.length === atOnce ? await finish() : Date.now() > until ? 'time' : null;
-        if (ended !== null) {
-            return { found: found.slice(0, query.limit), truncated: ended };
+        truncated ??= await finish(reading);
+    } finally {
+        await reading;
+    }
+    return { found: found.slice(0, query.limit), truncated };
+}
+
+/** Yields the files below a folder, some at a time, until the time is over. */
+async function* pathsIn(
+    files: Files,
+    folder: string,
+    glob: string | null,
+    isOver: () => boolean
+): AsyncGenerator<readonly string[]> {
+    const accepts = glob === null ? () => true : matcher(glob);
+    let paths: string[] = [];
+    for await (const { path, entry } of walkNames(files, folder)) {
+        if (isOver()) {
+            return;
+        }
+        if (entry.type === 'file' && accepts(nameOf(path))) {
+            paths.push(path);
+        }
+        if (paths.length === readTogether) {
+            yield paths;
+            paths = [];
         }
     }
-    const truncated = await finish();
-    return { found: found.slice(0, query.limit), truncated };
+    yield paths;
+}
+
+/** A file and its first bytes. */
+interface Beginning {
+    readonly path: string;
+    readonly size: number;
+    readonly bytes: Buffer;
 }
 
 class FileSearch {
@@ -95,11 +132,42 @@ class FileSearch {
         this.#wanted = query.exactCase ? query.text : query.text.toLowerCase();
     }
 
-    /** The lines of one file. What vanished, or may not be read, has none. */
-    async run({ path, entry: { size } }: TreeEntry): Promise<Match[]> {
+    /** Reads the beginnings of files. What vanished, or may not be read, has none. */
+    async read(paths: readonly string[]): Promise<readonly Beginning[]> {
+        const read = await Promise.all(
+            paths.map(async (path) => {
+                const found = await this.#files.read(path, smallBytes).catch(() => null);
+                return found && { path, size: found.entry.size, bytes: bufferOf(found.bytes) };
+            })
+        );
+        return read.filter((each) => each !== null);
+    }
+
+    /** The lines of files, in their order. */
+    async run(files: readonly Beginning[]): Promise<Match[]> {
+        const found: Match[] = [];
+        for (let at = 0; at < files.length; at += atOnce) {
+            const results = files.slice(at, at + atOnce).map((each) => this.#one(each));
+            found.push(...(await Promise.all(results)).flat());
+        }
+        return found;
+    }
+
+    async #one({ path, size, bytes }: Beginning): Promise<Match[]> {
         if (this.#isOver()) {
             return [];
         }
+        if (bytes.byteLength < size) {
+            return this.#large(path, size);
+        }
+        const found: Match[] = [];
+        if (!isBinary(bytes)) {
+            this.#lines(path, bytes, 1, found);
+        }
+        return found;
+    }
+
+    async #large(path: string, size: number): Promise<Match[]> {
         const handle = await filesystem(() => this.#files.open(path, 'r')).catch(() => null);
         if (handle === null) {
             return [];
@@ -113,7 +181,7 @@ class FileSearch {
                     .read(buffer, kept, chunkBytes, at)
                     .catch(() => ({ bytesRead: 0 }));
                 const filled = buffer.subarray(0, kept + bytesRead);
-                if (at === 0 && filled.subarray(0, 8_192).includes(0)) {
+                if (at === 0 && isBinary(filled)) {
                     return [];
                 }
                 at += bytesRead;
@@ -121,10 +189,11 @@ class FileSearch {
                 const last = filled.lastIndexOf(newline);
                 const isWhole = isEnd || (last < 0 && filled.byteLength >= longestLine);
                 const end = isWhole ? filled.byteLength : last + 1;
-                line += this.#lines(path, filled.subarray(0, end), line, found);
+                this.#lines(path, filled.subarray(0, end), line, found);
                 if (isEnd || found.length > this.#query.limit || this.#isOver()) {
                     return found;
                 }
+                line += countLines(filled.subarray(0, end));
                 kept = Math.min(filled.byteLength - end, longestLine);
                 buffer.copyWithin(0, filled.byteLength - kept, filled.byteLength);
             }
@@ -134,18 +203,14 @@ class FileSearch {
         }
     }
 
-    /** Adds the matches of whole lines, and gives the number of line ends. */
-    #lines(path: string, bytes: Buffer, first: number, found: Match[]): number {
+    /** Adds the matches of whole lines. */
+    #lines(path: string, bytes: Buffer, first: number, found: Match[]): void {
         const { exactCase } = this.#query;
         const has = exactCase
             ? bytes.includes(this.#bytes)
             : bytes.toString('utf8').toLowerCase().includes(this.#wanted);
         if (!has) {
-            let count = 0;
-            for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
-                count += 1;
-            }
-            return count;
+            return;
         }
         const lines = bytes.toString('utf8').split('\n');
         for (const [index, text] of lines.entries()) {
@@ -160,7 +225,6 @@ class FileSearch {
                 });
             }
         }
-        return lines.length - 1;
     }
 
     #find(line: string): number {
@@ -178,4 +242,20 @@ class FileSearch {
         const [before, after] = [text[at - 1], text[at + this.#wanted.length]];
         return !(before !== undefined && letter.test(before)) && !(after !== undefined && letter.test(after));
     }
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function isBinary(bytes: Buffer): boolean {
+    return bytes.subarray(0, 8_192).includes(0);
+}
+
+function countLines(bytes: Buffer): number {
+    let count = 0;
+    for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
+        count += 1;
+    }
+    return count;
 }

@@ -1,5 +1,5 @@
 /** Walks, measures and removes whole trees. Links are never followed. */
-import type { FileEntry, Files } from '@portico/sdk';
+import type { FileEntry, FileName, Files } from '@portico/sdk';
 
 import { isReserved, join, nameOf } from '../roots/path.ts';
 import { filesystem, isMissing } from './filesystem.ts';
@@ -21,19 +21,54 @@ export interface Measure {
 /** What one request does at once. Larger work becomes a task. */
 export const requestLimits = { entries: 500, bytes: 32 * 2 ** 20 } as const;
 
-/** Yields everything below a folder, parents first. Holds one folder of each level in memory. Skips folders that vanish meanwhile. */
-export async function* walk(
+/** A name and its path below the root. */
+export interface TreeName {
+    readonly path: string;
+    readonly entry: FileName;
+}
+
+/** Folders that are read before their turn. */
+const readAhead = 8;
+
+/** Yields everything below a folder, parents first. Holds some folders of each level in memory. Skips folders that vanish meanwhile. */
+export function walk(
     files: Files,
     folder: string,
     signal?: AbortSignal,
-    includes: (path: string) => boolean = (path) => !isReserved(nameOf(path))
+    includes: (path: string) => boolean = isNotReserved
 ): AsyncGenerator<TreeEntry> {
-    const waiting = [folder];
+    return descend((path) => files.list(path), folder, signal, includes);
+}
+
+/** As `walk`, without a look at each entry: many times faster. */
+export function walkNames(files: Files, folder: string, signal?: AbortSignal): AsyncGenerator<TreeName> {
+    return descend((path) => files.names(path), folder, signal, isNotReserved);
+}
+
+function isNotReserved(path: string): boolean {
+    return !isReserved(nameOf(path));
+}
+
+async function* descend<Named extends FileName>(
+    read: (folder: string) => Promise<readonly Named[]>,
+    top: string,
+    signal: AbortSignal | undefined,
+    includes: (path: string) => boolean
+): AsyncGenerator<{ readonly path: string; readonly entry: Named }> {
+    const waiting = [top];
+    const reading = new Map<string, Promise<readonly Named[]>>();
     for (let current = waiting.pop(); current !== undefined; current = waiting.pop()) {
         signal?.throwIfAborted();
-        const entries = await listSorted(files, current, current !== folder);
+        for (const folder of [current, ...waiting.slice(-readAhead)]) {
+            if (!reading.has(folder)) {
+                const entries = readSorted(read, folder, folder !== top);
+                // A failure is met when it is the folder's turn; until then it must not count as unhandled.
+                entries.catch(() => undefined);
+                reading.set(folder, entries);
+            }
+        }
         const folders: string[] = [];
-        for (const entry of entries) {
+        for (const entry of (await reading.get(current)) ?? []) {
             const path = join(current, entry.name);
             if (!includes(path)) {
                 continue;
@@ -43,13 +78,18 @@ export async function* walk(
                 folders.push(path);
             }
         }
+        reading.delete(current);
         waiting.push(...folders.reverse());
     }
 }
 
-async function listSorted(files: Files, folder: string, mayVanish: boolean): Promise<readonly FileEntry[]> {
+async function readSorted<Named extends FileName>(
+    read: (folder: string) => Promise<readonly Named[]>,
+    folder: string,
+    mayVanish: boolean
+): Promise<readonly Named[]> {
     try {
-        return byName(await files.list(folder));
+        return byName(await read(folder));
     } catch (error) {
         if (mayVanish && isMissing(error)) {
             return [];
@@ -59,7 +99,7 @@ async function listSorted(files: Files, folder: string, mayVanish: boolean): Pro
 }
 
 /** Sorts by name in the order of code units, which does not depend on the locale. */
-export function byName(entries: readonly FileEntry[]): FileEntry[] {
+export function byName<Named extends FileName>(entries: readonly Named[]): Named[] {
     return [...entries].sort(({ name: a }, { name: b }) => (a < b ? -1 : a > b ? 1 : 0));
 }
 

@@ -2,7 +2,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
-import type { FileEntry, Files } from '@portico/sdk';
+import { errors, type FileEntry, type Files } from '@portico/sdk';
 
 import { pluginErrors } from '../errors.ts';
 import { changeFileOwner, changeFolderOwner, type Owner } from '../files/attributes/owner.ts';
@@ -10,16 +10,24 @@ import { bytesOf, writeFrom } from '../files/content/bytes.ts';
 import { openFile } from '../files/content/content.ts';
 import { checksumOf, hashed } from '../files/content/hashing.ts';
 import { filesystem } from '../files/filesystem.ts';
-import { type TreeEntry, untilAborted, walk } from '../files/tree.ts';
+import { type TreeEntry, type TreeName, untilAborted, walkNames } from '../files/tree.ts';
 import { nameOf, parentOf } from '../roots/path.ts';
 
-/** Files that are copied at the same time. */
+/** Small files that are copied together, and the bytes of one. */
+const [copyTogether, smallBytes] = [64, 256 * 1024];
+/** Other files that are copied at the same time. */
 const atOnce = 8;
 
 /** A path with the files that it lies in. */
-export interface End {
+interface End {
     readonly files: Files;
     readonly path: string;
+}
+
+/** Where a copy comes from. */
+export interface Source extends End {
+    /** Absolute path of the root. */
+    readonly folder: string;
 }
 
 /** How a tree is copied. */
@@ -49,13 +57,13 @@ export interface Copied {
  *
  * @throws NOT_FOUND 40400, CHECKSUM_MISMATCH 42253; of a move also LINK_OUTSIDE 40956, WRONG_TYPE 40950
  */
-export async function copyTree(from: End, to: End, options: CopyOptions): Promise<Copied> {
+export async function copyTree(from: Source, to: End, options: CopyOptions): Promise<Copied> {
     const top = await filesystem(() => from.files.stat(from.path));
     const copy = new TreeCopy(from, to, options);
     await copy.add({ path: from.path, entry: top });
     if (top.type === 'folder') {
-        for await (const found of walk(from.files, from.path, options.signal)) {
-            await copy.addSoon(found);
+        for await (const found of walkNames(from.files, from.path, options.signal)) {
+            await copy.add(found);
         }
     }
     await copy.finishFiles();
@@ -64,16 +72,16 @@ export async function copyTree(from: End, to: End, options: CopyOptions): Promis
 }
 
 class TreeCopy {
-    readonly #from: End;
+    readonly #from: Source;
     readonly #to: End;
     readonly #options: CopyOptions;
     readonly #folders: { readonly path: string; readonly mode: number }[] = [];
     readonly #entries: TreeEntry[] = [];
     /** Files that wait for others to be copied with. */
-    #waiting: TreeEntry[] = [];
+    #waiting: string[] = [];
     #skipped = 0;
 
-    constructor(from: End, to: End, options: CopyOptions) {
+    constructor(from: Source, to: End, options: CopyOptions) {
         this.#from = from;
         this.#to = to;
         this.#options = options;
@@ -83,40 +91,21 @@ class TreeCopy {
         return { skipped: this.#skipped, entries: this.#entries };
     }
 
-    async add(found: TreeEntry): Promise<void> {
-        const { owner, signal, moves, step } = this.#options;
-        const target = { files: this.#to.files, path: this.#target(found.path) };
-        const { type } = found.entry;
-        let kept = found;
-        if (type === 'folder') {
-            await filesystem(() => target.files.createFolder(target.path, { mode: 0o700 }));
-            this.#folders.push({ path: target.path, mode: found.entry.mode & 0o1777 });
-        } else if (type === 'file') {
-            const source = { files: this.#from.files, path: found.path };
-            const entry = await copyFile(source, target, { mode: found.entry.mode, owner, signal, moves });
-            kept = { path: found.path, entry };
-        } else if (!moves) {
+    /** Copies an entry; a file waits until there are some to copy together. */
+    async add({ path, entry: { type } }: TreeName): Promise<void> {
+        if (type === 'file') {
+            this.#waiting.push(path);
+            if (this.#waiting.length === copyTogether) {
+                await this.finishFiles();
+            }
+        } else if (type === 'folder') {
+            await this.#addFolder(path);
+        } else if (!this.#options.moves) {
             this.#skipped += 1;
         } else if (type === 'link') {
-            await this.#copyLink(found.path, target);
+            await this.#addLink(path);
         } else {
-            throw pluginErrors.WRONG_TYPE({ path: found.path, type, wanted: 'file, folder or link' });
-        }
-        if (moves) {
-            this.#entries.push(kept);
-        }
-        step(kept);
-    }
-
-    /** As `add`, but files are copied some at a time. */
-    async addSoon(found: TreeEntry): Promise<void> {
-        if (found.entry.type !== 'file') {
-            await this.add(found);
-            return;
-        }
-        this.#waiting.push(found);
-        if (this.#waiting.length === atOnce) {
-            await this.finishFiles();
+            throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'file, folder or link' });
         }
     }
 
@@ -124,11 +113,56 @@ class TreeCopy {
     async finishFiles(): Promise<void> {
         const files = this.#waiting;
         this.#waiting = [];
-        const outcomes = await Promise.allSettled(files.map((found) => this.add(found)));
-        const failed = outcomes.find(({ status }) => status === 'rejected');
-        if (failed !== undefined) {
-            throw (failed as PromiseRejectedResult).reason;
+        const others = this.#options.moves ? files : await this.#copySmall(files);
+        for (let at = 0; at < others.length; at += atOnce) {
+            await waitForAll(others.slice(at, at + atOnce).map((path) => this.#addFile(path)));
         }
+    }
+
+    /** Copies small files together. Resolves with the others. */
+    async #copySmall(files: readonly string[]): Promise<readonly string[]> {
+        const { owner, signal, step } = this.#options;
+        const root = this.#from.folder;
+        signal.throwIfAborted();
+        const others: string[] = [];
+        await waitForAll(
+            files.map(async (path) => {
+                const { entry, copied } = await filesystem(() =>
+                    this.#to.files.copyFile(this.#target(path), { root, path }, { most: smallBytes, owner })
+                );
+                if (copied) {
+                    step({ path, entry });
+                } else {
+                    others.push(path);
+                }
+            })
+        );
+        return others;
+    }
+
+    async #addFile(path: string): Promise<void> {
+        const { owner, signal, moves } = this.#options;
+        const source = { files: this.#from.files, path };
+        const target = { files: this.#to.files, path: this.#target(path) };
+        this.#keep({ path, entry: await copyFile(source, target, { owner, signal, moves }) });
+    }
+
+    async #addFolder(path: string): Promise<void> {
+        const entry = await filesystem(() => this.#from.files.stat(path));
+        if (entry.type !== 'folder') {
+            throw errors.notFound();
+        }
+        const target = this.#target(path);
+        await filesystem(() => this.#to.files.createFolder(target, { mode: 0o700 }));
+        this.#folders.push({ path: target, mode: entry.mode & 0o1777 });
+        this.#keep({ path, entry });
+    }
+
+    #keep(found: TreeEntry): void {
+        if (this.#options.moves) {
+            this.#entries.push(found);
+        }
+        this.#options.step(found);
     }
 
     /** Last, because a read-only folder could not be filled. */
@@ -143,13 +177,15 @@ class TreeCopy {
     }
 
     /** Makes a link again that leads to something within the tree. @throws LINK_OUTSIDE 40956 for every other one */
-    async #copyLink(path: string, target: End): Promise<void> {
+    async #addLink(path: string): Promise<void> {
+        const entry = await filesystem(() => this.#from.files.stat(path));
         const text = await filesystem(() => this.#from.files.readLink(path));
         const inner = path === this.#from.path ? '' : path.slice(this.#from.path.length + 1);
         if (inner === '' || !staysWithin(parentOf(inner), text)) {
             throw pluginErrors.LINK_OUTSIDE({ target: text, path });
         }
-        await filesystem(() => target.files.link(target.path, text, 'symbolic'));
+        await filesystem(() => this.#to.files.link(this.#target(path), text, 'symbolic'));
+        this.#keep({ path, entry });
     }
 
     #target(path: string): string {
@@ -172,19 +208,22 @@ function staysWithin(folder: string, text: string): boolean {
     return true;
 }
 
+/** Waits for all of it, then throws the first failure. */
+async function waitForAll(work: readonly Promise<void>[]): Promise<void> {
+    const failed = (await Promise.allSettled(work)).find(({ status }) => status === 'rejected');
+    if (failed !== undefined) {
+        throw (failed as PromiseRejectedResult).reason;
+    }
+}
+
 interface FileCopyOptions {
-    readonly mode: number;
     readonly owner: Owner;
     readonly signal: AbortSignal;
     readonly moves: boolean;
 }
 
 /** Copies one file, and resolves with the entry whose bytes were copied. */
-async function copyFile(
-    from: End,
-    to: End,
-    { mode, owner, signal, moves }: FileCopyOptions
-): Promise<FileEntry> {
+async function copyFile(from: End, to: End, { owner, signal, moves }: FileCopyOptions): Promise<FileEntry> {
     await using closing = new AsyncDisposableStack();
     const { handle: source, entry } = await openFile(from.files, from.path);
     closing.defer(() => source.close());
@@ -200,7 +239,7 @@ async function copyFile(
             await writeFrom(target, chunks);
         }
         await changeFileOwner(target, owner);
-        await target.chmod(mode & 0o777);
+        await target.chmod(entry.mode & 0o777);
     });
     return entry;
 }

@@ -130,7 +130,7 @@ export class Mover {
         using reserved = await quotas.reserve(to.root, await bytesOf(from, to));
         const make = async (temporary: string): Promise<Moved> => {
             const copied = await copyTree(
-                { files: from.root.files, path: from.path },
+                { files: from.root.files, folder: from.root.folder, path: from.path },
                 { files: to.root.files, path: temporary },
                 { owner, signal, moves, step }
             );

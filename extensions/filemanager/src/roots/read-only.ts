@@ -11,6 +11,9 @@ export function readOnlyFiles(files: Files, root: string): Files {
     return {
         open: (path, flags = 'r', mode) => (flags === 'r' ? files.open(path, flags, mode) : refuse()),
         list: (path) => files.list(path),
+        names: (path) => files.names(path),
+        read: (path, most) => files.read(path, most),
+        copyFile: refuse,
         stat: (path) => files.stat(path),
         readLink: (path) => files.readLink(path),
         space: () => files.space(),

@@ -1,5 +1,6 @@
 /** The work of a plugin's context: what the host does for the plugin, and what works in the plugin's own guest runtime. */
-import type { Context, Files, TaskRun } from '../../context/context.ts';
+import type { Context, TaskRun } from '../../context/context.ts';
+import type { Files } from '../../context/files.ts';
 import type { ServicesService } from '../../context/services.ts';
 import type { Actor } from '../../routes/route.ts';
 import { plainCopy } from '../plain.ts';

@@ -192,7 +192,7 @@ describe('filemanager roots', () => {
         { timeout: 120_000 },
         async () => {
             const swapper: ChildProcess = fork(
-                fileURLToPath(new URL('swapper.mjs', import.meta.url)),
+                fileURLToPath(new URL('../../../support/machine/swapper.mjs', import.meta.url)),
                 [files.folder, files.outside],
                 { execArgv: [] }
             );

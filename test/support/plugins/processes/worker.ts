@@ -14,6 +14,7 @@ import {
 
 import { openPluginDatabase, type PluginDatabase } from '../../../../core/src/plugins/runtime/database.ts';
 import { createFiles } from '../../../../core/src/plugins/runtime/files/files.ts';
+import { FilesThread } from '../../../../core/src/plugins/runtime/files/thread/files-thread.ts';
 import { LentFolders } from '../../../../core/src/plugins/runtime/files/lent-folders.ts';
 import { machinePrograms } from '../../../../core/src/plugins/runtime/programs/machine.ts';
 import { Programs } from '../../../../core/src/plugins/runtime/programs/programs.ts';
@@ -44,13 +45,14 @@ const programs = new Programs({
     folder: dataDir,
     used: () => undefined
 });
+const filesThread = new FilesThread(scope, (work) => work());
 const local: LocalApi = {
     db: {
         read: async (work) => (await open()).read(work),
         write: async (work) => (await open()).write(work)
     },
     fetch: absent,
-    files: (root) => createFiles(root, reach),
+    files: (root) => createFiles(root, reach, filesThread),
     lend: (folder) => reach.lent.lend(folder),
     dial: absent,
     resolve: absent,

@@ -4,6 +4,7 @@ import type { LocalApi, Release, Scope } from '@portico/sdk/host';
 import type { PluginDatabase } from '../database.ts';
 import { createFiles } from '../files/files.ts';
 import type { FilesOptions } from '../files/granted-root.ts';
+import { FilesThread } from '../files/thread/files-thread.ts';
 import type { Network } from '../network.ts';
 import type { Programs } from '../programs/programs.ts';
 
@@ -34,6 +35,7 @@ export function createLocalApi({
     leave,
     ...options
 }: LocalApiOptions): LocalApi {
+    const thread = new FilesThread(scope, leave);
     const required = (): PluginDatabase => options.database() as PluginDatabase;
     return {
         db: {
@@ -43,7 +45,7 @@ export function createLocalApi({
         fetch: (input, init) => leave(() => network.fetch(input, init)),
         dial: (target) => leave(() => network.dial(target)),
         resolve: (host) => leave(() => network.resolve(host)),
-        files: (root) => createFiles(root, { ...reach, scope }),
+        files: (root) => createFiles(root, { ...reach, scope }, thread),
         lend: (folder) => reach.lent.lend(folder),
         exec: (file, args, given) => leave(() => programs.exec(file, args, given)),
         spawn: (file, args, given) => leave(() => programs.spawn(file, args, given)),

@@ -1,8 +1,9 @@
 /**
  * Converts names of files to text and back without a loss: a name may hold any bytes, a text only characters. A byte that is not part of
  * a UTF-8 character becomes the private character U+EF00 + byte (U+EF80 to U+EFFF). A name that holds one of these private characters
- * gets three of them, one for each of its bytes.
+ * gets three of them, one for each of its bytes. The thread of `thread/` loads this file, so it imports nothing but Node's own modules.
  */
+import type { PathLike } from 'node:fs';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const first = 0xef80;
@@ -42,6 +43,17 @@ export function bytesOf(name: string): Buffer | null {
           )
         : Buffer.from(name);
     return nameOf(bytes) === name ? bytes : null;
+}
+
+/** The path of an entry, in the bytes of its name, below the path of its folder. */
+export function pathOf(at: string, name: string): PathLike {
+    const bytes = bytesOf(name);
+    return bytes === null ? `${at}/${name}` : Buffer.concat([Buffer.from(`${at}/`), bytes]);
+}
+
+/** Whether a path is the folder itself or lies below it. Both are absolute and without links. */
+export function within(path: string, folder: string): boolean {
+    return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 }
 
 /** The number of bytes of a UTF-8 character, by its first byte; 0 when no character begins with that byte. */

@@ -1,6 +1,6 @@
 /** The files of one granted folder, as plugins use them. How a path is followed is in `granted-root.ts`. */
 import type { EventEmitter } from 'node:events';
-import { type BigIntStats, constants } from 'node:fs';
+import { constants } from 'node:fs';
 import {
     type FileHandle,
     lchown,
@@ -16,17 +16,20 @@ import {
     unlink
 } from 'node:fs/promises';
 
-import { errors, type FileEntry, type Files } from '@portico/sdk';
+import { errors, type Files } from '@portico/sdk';
 import type { Scope } from '@portico/sdk/host';
 
 import { emptyFolder } from './empty-folder.ts';
 import { codeOf } from './failure.ts';
-import { nameOf } from './file-name.ts';
+import { nameOf, pathOf } from './file-name.ts';
 import { type FilesOptions, GrantedRoot } from './granted-root.ts';
 import type { LentFolders } from './lent-folders.ts';
 import { makeFolder, openFile } from './make.ts';
-import { linkTarget, pathOf, stepsOf } from './path.ts';
+import { linkTarget, stepsOf } from './path.ts';
 import { renameFile } from './rename-file.ts';
+import { entryOf } from './thread/entry.ts';
+import type { FilesThread } from './thread/files-thread.ts';
+import { SmallFiles } from './thread/small-files.ts';
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
 const openFlags = {
@@ -38,21 +41,25 @@ const openFlags = {
 } as const;
 const newFile = 0o640;
 const newFolder = 0o750;
-/** The unit of `stat.blocks`, whatever the file system's own blocks are. */
-const blockBytes = 512n;
+/** Bytes of one file that are read or copied in one call. */
+const mostSmall = 2 ** 20;
 
 /** Files below a folder of the machine. @throws CAPABILITY_MISSING 50305 at the first use of a folder that is not granted */
-export function createFiles(root: string, options: FilesOptions): Files {
-    return new RootedFiles(new GrantedRoot(root, options), options);
+export function createFiles(root: string, options: FilesOptions, thread: FilesThread): Files {
+    const granted = (folder: string): GrantedRoot => new GrantedRoot(folder, options);
+    const own = granted(root);
+    return new RootedFiles(own, new SmallFiles(own, thread, granted), options);
 }
 
 class RootedFiles implements Files {
     readonly #root: GrantedRoot;
+    readonly #small: SmallFiles;
     readonly #scope: Scope;
     readonly #lent: LentFolders;
 
-    constructor(root: GrantedRoot, { scope, lent }: Pick<FilesOptions, 'scope' | 'lent'>) {
+    constructor(root: GrantedRoot, small: SmallFiles, { scope, lent }: Pick<FilesOptions, 'scope' | 'lent'>) {
         this.#root = root;
+        this.#small = small;
         this.#scope = scope;
         this.#lent = lent;
     }
@@ -74,6 +81,34 @@ class RootedFiles implements Files {
             this.#lent.bind(await readlink(`/proc/self/fd/${handle.fd}`), handle);
             return handle;
         });
+    };
+
+    names: Files['names'] = async (path) => {
+        const { names } = await this.#small.perform({ kind: 'names', folder: stepsOf(path), most: 0 }, path);
+        return names;
+    };
+
+    read: Files['read'] = async (path, most) => {
+        const { entry, start, end, bytes } = await this.#small.perform(
+            { kind: 'read', ...placeOf(path), most: smallSize(most) },
+            path
+        );
+        return { entry, bytes: bytes.subarray(start, end) };
+    };
+
+    copyFile: Files['copyFile'] = async (path, from, { most, owner }) => {
+        const { entry, copied } = await this.#small.perform(
+            {
+                kind: 'copy',
+                from: placeOf(from.path),
+                to: placeOf(path),
+                most: smallSize(most),
+                owner: owner ?? null
+            },
+            path,
+            from.root
+        );
+        return { entry, copied };
     };
 
     list: Files['list'] = async (path) =>
@@ -195,27 +230,20 @@ class RootedFiles implements Files {
         });
 }
 
-function entryOf(name: string, stat: BigIntStats): FileEntry {
-    const type = stat.isFile()
-        ? 'file'
-        : stat.isDirectory()
-          ? 'folder'
-          : stat.isSymbolicLink()
-            ? 'link'
-            : 'other';
-    return {
-        name,
-        type,
-        size: Number(stat.size),
-        allocated: Number(stat.blocks * blockBytes),
-        links: Number(stat.nlink),
-        device: String(stat.dev),
-        mode: Number(stat.mode & 0o7777n),
-        uid: Number(stat.uid),
-        gid: Number(stat.gid),
-        modifiedAt: new Date(Number(stat.mtimeMs)),
-        version: [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs]
-            .map((part) => part.toString(36))
-            .join('-')
-    };
+/** The folder and the name of an entry. @throws NOT_FOUND 40400 for the root itself, and for a path that no entry can have */
+function placeOf(path: string): { readonly folder: readonly string[]; readonly name: string } {
+    const folder = stepsOf(path);
+    const name = folder.pop();
+    if (name === undefined) {
+        throw errors.notFound('The root is not a file');
+    }
+    return { folder, name };
+}
+
+/** @throws TypeError for a size that one call may not have */
+function smallSize(bytes: number): number {
+    if (!Number.isInteger(bytes) || bytes < 0 || bytes > mostSmall) {
+        throw new TypeError(`most is a whole number of bytes up to ${mostSmall}`);
+    }
+    return bytes;
 }

@@ -11,9 +11,11 @@ import { errors } from '@portico/sdk';
 import type { Grants, Scope } from '@portico/sdk/host';
 
 import { codeOf, failureOf } from './failure.ts';
+import { pathOf, within } from './file-name.ts';
 import type { LentFolders } from './lent-folders.ts';
 import { makeFolder } from './make.ts';
-import { pathOf, stepsOf, within } from './path.ts';
+import { stepsOf } from './path.ts';
+import type { HeldRoot } from './thread/operations.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
@@ -129,6 +131,17 @@ export class GrantedRoot {
                     () => undefined
                 );
             }
+        }
+    }
+
+    /** Runs work with the open root, for the thread that looks at what is below it. The root must be a folder. */
+    async held<T>(work: (root: HeldRoot) => Promise<T>): Promise<T> {
+        const limits = await this.limits();
+        const handle = await this.#openFolder(await this.#realWithin(limits));
+        try {
+            return await work({ fd: handle.fd, ...limits });
+        } finally {
+            await handle.close();
         }
     }
 

@@ -1,7 +1,7 @@
 /** Folders that another plugin lends to this one while a tap runs, such as the target of `backup.collect`. */
 import { type FileHandle, realpath } from 'node:fs/promises';
 
-import { within } from './path.ts';
+import { within } from './file-name.ts';
 
 interface Lease {
     readonly folder: string;

@@ -8,9 +8,9 @@ import type { BackupItem } from '@portico/sdk';
 import type { Grants } from '@portico/sdk/host';
 
 import type { PluginHostPorts } from '../ports.ts';
+import { within } from './file-name.ts';
 import { type FilesOptions, GrantedRoot } from './granted-root.ts';
 import { LentFolders } from './lent-folders.ts';
-import { within } from './path.ts';
 
 /** What the files of one plugin may reach. */
 export type Reach = Omit<FilesOptions, 'scope'>;

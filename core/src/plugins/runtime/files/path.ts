@@ -1,4 +1,4 @@
-/** Paths relative to a granted folder: how they are split into steps, and how a step is named for the kernel. */
+/** Paths relative to a granted folder, as plugins write them. */
 import type { PathLike } from 'node:fs';
 
 import { errors } from '@portico/sdk';
@@ -30,12 +30,6 @@ export function stepsOf(path: string): string[] {
     return names;
 }
 
-/** The path of an entry, in the bytes of its name, below the path of its folder. */
-export function pathOf(at: string, name: string): PathLike {
-    const bytes = bytesOf(name);
-    return bytes === null ? `${at}/${name}` : Buffer.concat([Buffer.from(`${at}/`), bytes]);
-}
-
 /**
  * The text of a symbolic link, in bytes. It is resolved from the folder of the link, and by its words alone it stays below the root.
  *
@@ -61,9 +55,4 @@ export function linkTarget(path: string, target: string): PathLike {
         ]);
     }
     return bytes;
-}
-
-/** Whether a path is the folder itself or lies below it. Both are absolute and without links. */
-export function within(path: string, folder: string): boolean {
-    return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 }
