@@ -253,7 +253,7 @@ describe('Files.names, read and copyFile', () => {
         expect(generation.held().map(({ kind }) => kind)).to.include('thread');
         const report = await generation.close('the test ends it');
         const made = readdirSync(folder).length;
-        expect(report.released).to.include({ kind: 'thread', name: 'files' });
+        expect(report.released).to.include([{ kind: 'thread', name: 'files' }]);
         expect(report.leaked).to.equal([]);
         expect((await outcomes).some(({ status }) => status === 'rejected')).to.be.true();
         expect(readdirSync(folder).length).to.equal(made);
