@@ -130,6 +130,16 @@ export const CredentialEntity = defineEntity({
 /** A row of `credentials`. */
 export type CredentialRow = Row<InferEntity<typeof CredentialEntity>>;
 
+/** The data of a server as they were before its upgrade. */
+export interface PreviousRelease {
+    readonly release: string;
+    /** Name of the data folder. */
+    readonly folder: string;
+    /** When the upgrade began. */
+    readonly at: number;
+    readonly bytes: number;
+}
+
 /** What is known of a server that the panel runs, beside its row of `servers`. */
 export const ManagedEntity = defineEntity({
     name: 'DatabaseManaged',
@@ -149,8 +159,12 @@ export const ManagedEntity = defineEntity({
         allow: p.json().$type<readonly string[]>(),
         /** `ending`: an admin turned it off, and the server may keep its log until its next start. */
         pointInTime: p.string().$type<'off' | 'on' | 'ending'>(),
-        /** What is under way with it. What a killed panel left there is finished or undone at the next start. */
-        phase: p.string().$type<'creating' | 'ready' | 'removing' | 'deleting'>()
+        /** Name of its data folder. */
+        folder: p.string(),
+        /** What an upgrade left. */
+        previous: p.json().$type<PreviousRelease>().nullable(),
+        /** What is under way with it. What a killed panel left there is finished (`switching`, `removing`, `deleting`) or undone (`creating`, `upgrading`) at the next start. */
+        phase: p.string().$type<'creating' | 'ready' | 'upgrading' | 'switching' | 'removing' | 'deleting'>()
     }
 });
 /** A row of `managed`. */
@@ -259,6 +273,13 @@ export const migrations: readonly Migration[] = [
             "alter table managed add column point_in_time text not null default 'off'",
             `create table base_copies (id integer primary key autoincrement, server_id integer not null references servers (id) on delete cascade, bytes integer not null, first_log text not null,
             ready_at integer)`
+        ]
+    },
+    {
+        name: '0010-upgrades',
+        up: [
+            "alter table managed add column folder text not null default 'data'",
+            'alter table managed add column previous text'
         ]
     }
 ];

@@ -18,6 +18,7 @@ import { registerManagedRoutes } from './routes/managed.ts';
 import { registerPointInTimeRoutes } from './routes/point-in-time.ts';
 import { registerServerRoutes } from './routes/servers.ts';
 import { registerSessionRoutes } from './routes/sessions.ts';
+import { registerUpgradeRoutes } from './routes/upgrades.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 
@@ -36,6 +37,7 @@ export default definePlugin({
         registerServerRoutes(ctx, services);
         registerManagedRoutes(ctx, services);
         registerPointInTimeRoutes(ctx, services);
+        registerUpgradeRoutes(ctx, services);
         registerLoadRoutes(ctx, services);
         registerDatabaseRoutes(ctx, services);
         registerUserRoutes(ctx, services);

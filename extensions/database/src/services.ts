@@ -18,8 +18,10 @@ import { createMariadb } from './managed/kinds/mariadb.ts';
 import { postgres } from './managed/kinds/postgres.ts';
 import { Programs } from './managed/kinds/programs.ts';
 import { ManagedServers } from './managed/managed.ts';
-import { Ports } from './managed/ports.ts';
+import { Ports } from './managed/network/ports.ts';
 import { ManagedRows } from './managed/rows.ts';
+import { ServerTasks } from './managed/tasks.ts';
+import { Upgrades } from './managed/upgrades.ts';
 import { BaseCopies } from './point-in-time/base-copies.ts';
 import { LogFiles } from './point-in-time/log-files.ts';
 import { createMariadbArchiver } from './point-in-time/mariadb.ts';
@@ -37,6 +39,7 @@ export interface Services {
     readonly connections: Connections;
     readonly engines: Readonly<Record<KindName, Engine>>;
     readonly managed: ManagedServers;
+    readonly upgrades: Upgrades;
     readonly managedRows: ManagedRows;
     readonly programs: Programs;
     readonly configurations: Configurations;
@@ -74,15 +77,10 @@ export function createServices(ctx: Ctx): Services {
     const managedRows = new ManagedRows(ctx, servers, folders, engines);
     const programs = new Programs({ ctx, servers, rows: managedRows, folders, engines });
     const ports = new Ports(ctx, servers);
-    const managed = new ManagedServers({
-        ctx,
-        connections,
-        rows: managedRows,
-        programs,
-        folders,
-        ports,
-        engines
-    });
+    const tasks = new ServerTasks(ctx);
+    const own = { ctx, connections, rows: managedRows, programs, folders, engines, tasks };
+    const upgrades = new Upgrades({ ...own, servers, folder });
+    const managed = new ManagedServers({ ...own, ports, upgrades });
     const credentials = new Credentials(ctx, target);
     const archivers = { mysql: createMariadbArchiver(ctx, connections), postgresql: postgresArchiver };
     const pointInTime = new PointInTime({
@@ -107,6 +105,7 @@ export function createServices(ctx: Ctx): Services {
         connections,
         engines,
         managed,
+        upgrades,
         managedRows,
         programs,
         pointInTime,

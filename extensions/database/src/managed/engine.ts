@@ -1,8 +1,9 @@
 /** What a program that the panel runs as a database server is to the rest of the plugin. Each is one object of this shape. */
 import type { ServiceOptions } from '@portico/sdk';
 
-import type { KindName, Session } from '../kinds/kind.ts';
-import type { RemoteAccess } from './remote.ts';
+import type { Access, KindName, Session } from '../kinds/kind.ts';
+import type { Ctx } from '../settings.ts';
+import type { RemoteAccess } from './network/remote.ts';
 
 /** What a server is tuned for. */
 export type Preset = 'tiny' | 'web' | 'oltp' | 'olap';
@@ -49,6 +50,8 @@ export interface Plan {
     readonly logFolder: string | null;
     /** Null: programs of this machine only. */
     readonly remote: RemoteAccess | null;
+    /** Nothing but the panel's account reaches it, and only by the socket. */
+    readonly alone: boolean;
     /** Options that differ from the server's own defaults. */
     readonly options: Readonly<Record<string, OptionValue>>;
 }
@@ -65,6 +68,27 @@ export type RunTool = (
         readonly isLong?: boolean;
     }
 ) => Promise<void>;
+
+/** One of the two servers of an upgrade, which both run, alone. */
+export interface UpgradeSide {
+    readonly plan: Plan;
+    readonly access: Access;
+}
+
+/** How a data folder gets to a newer release. */
+export interface EngineUpgrade {
+    /** Whether the first release is newer than the second. */
+    isNewer(release: string, than: string): boolean;
+    /** @throws TOOL_MISSING 50302 for the programs that are needed beside the server */
+    check(release: string): Promise<void>;
+    /** Takes everything from one server to another, which is new and empty. @throws SQL_FAILED 42250 with what the programs wrote */
+    move(
+        ctx: Ctx,
+        sides: { readonly from: UpgradeSide; readonly to: UpgradeSide },
+        login: { readonly username: string; readonly password: string },
+        signal: AbortSignal
+    ): Promise<void>;
+}
 
 /** A program that serves databases. */
 export interface Engine {
@@ -84,6 +108,8 @@ export interface Engine {
     initialise(plan: Plan, run: RunTool, login: { username: string; password: string }): Promise<void>;
     service(plan: Plan): Pick<ServiceOptions, 'file' | 'args' | 'stopSignal' | 'reloadSignal'>;
     socket(plan: Pick<Plan, 'runFolder' | 'port'>): string;
+    /** How a data folder gets to a newer release. Null: there is no way yet. */
+    readonly upgrade: EngineUpgrade | null;
     /** The options that run now, by name. */
     running(session: Session): Promise<ReadonlyMap<string, RunningOption>>;
     /** Lets options take effect that need no restart; null stands for the server's own default. Null where a reload of the service does it. */

@@ -1,19 +1,21 @@
 /** Servers that the panel runs: services that outlive the plugin and the panel. */
 import { type Actor, errors, isFailure, type TaskRun, type TaskView } from '@portico/sdk';
 
-import type { DumpSchedule, ManagedRow, ServerRow } from '../entities.ts';
+import type { DumpSchedule, ManagedRow } from '../entities.ts';
 import type { KindName } from '../kinds/kind.ts';
 import { makePassword } from '../passwords.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
-import { makeCertificate } from './certificate.ts';
 import type { Engine, Preset } from './engine.ts';
 import type { Folders } from './folders.ts';
 import type { Programs } from './kinds/programs.ts';
-import type { Ports } from './ports.ts';
-import { ownNames } from './remote.ts';
+import { makeCertificate } from './network/certificate.ts';
+import type { Ports } from './network/ports.ts';
+import { ownNames } from './network/remote.ts';
 import type { ManagedRows, ManagedServer } from './rows.ts';
 import { type ManagedState, stateOf } from './states.ts';
+import type { ServerTasks } from './tasks.ts';
+import type { Upgrades } from './upgrades.ts';
 
 /** A server to make. */
 export interface NewManaged {
@@ -49,6 +51,8 @@ export interface ManagedOptions {
     readonly folders: Folders;
     readonly ports: Ports;
     readonly engines: Readonly<Record<KindName, Engine>>;
+    readonly tasks: ServerTasks;
+    readonly upgrades: Upgrades;
 }
 
 const titles = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
@@ -57,8 +61,6 @@ const programs = { mysql: 'mariadbd', postgresql: 'postgres' } as const;
 /** Makes, starts, stops and removes servers. */
 export class ManagedServers {
     readonly #options: ManagedOptions;
-    /** Servers that a task of this generation works on. */
-    readonly #busy = new Set<number>();
 
     constructor(options: ManagedOptions) {
         this.#options = options;
@@ -108,7 +110,7 @@ export class ManagedServers {
         const id = await rows.insert({ ...input, release, port, password: sealed });
         const what = { kind: 'create-server', title: `Make ${input.name}`, access: 'write', actor };
         try {
-            return await this.#task(id, what, async (run) => {
+            return await this.#options.tasks.run(id, what, async (run) => {
                 try {
                     await this.#build(id, password, source, run);
                     return { serverId: id };
@@ -128,19 +130,23 @@ export class ManagedServers {
         const { rows, programs: running } = this.#options;
         const { server } = await rows.get(id);
         const title = `${titles[change]} ${server.name}`;
-        return this.#task(id, { kind: `${change}-server`, title, access: 'operate', actor }, async (run) => {
-            if (change === 'stop') {
-                await running.change(id, 'stop');
+        return this.#options.tasks.run(
+            id,
+            { kind: `${change}-server`, title, access: 'operate', actor },
+            async (run) => {
+                if (change === 'stop') {
+                    await running.change(id, 'stop');
+                    return { serverId: id };
+                }
+                const before = await running.info(id);
+                // Where the command is another now, this is the restart.
+                const { pid } = await running.put(await rows.get(id));
+                const isSame = pid !== null && pid === before?.pid;
+                await running.change(id, change === 'restart' && isSame ? 'restart' : 'start');
+                await running.waitUp(id, run.signal);
                 return { serverId: id };
             }
-            const before = await running.info(id);
-            // Where the command is another now, this is the restart.
-            const { pid } = await running.put(await rows.get(id));
-            const isSame = pid !== null && pid === before?.pid;
-            await running.change(id, change === 'restart' && isSame ? 'restart' : 'start');
-            await running.waitUp(id, run.signal);
-            return { serverId: id };
-        });
+        );
     }
 
     /** Begins a task that stops a server and removes it, with or without its data. @throws NOT_MANAGED 40950, IN_USE 40901 */
@@ -148,7 +154,7 @@ export class ManagedServers {
         const { rows } = this.#options;
         const { server } = await rows.get(id);
         const what = { kind: 'remove-server', title: `Remove ${server.name}`, access: 'write', actor };
-        return this.#task(id, what, async () => {
+        return this.#options.tasks.run(id, what, async () => {
             await rows.update(id, { phase: data === 'keep' ? 'removing' : 'deleting' });
             return { serverId: id, kept: await this.#demolish(id, data === 'keep') };
         });
@@ -163,26 +169,30 @@ export class ManagedServers {
         const { rows, programs: running, folders } = this.#options;
         const { server } = await rows.get(id);
         const title = `${remote ? 'Open' : 'Close'} ${server.name}`;
-        return this.#task(id, { kind: 'open-server', title, access: 'write', actor }, async (run) => {
-            const before = await rows.get(id);
-            if (remote && before.server.ca === null) {
-                const made = makeCertificate(server.name, ownNames());
-                await folders.certify(id, await running.account(server.kind), made);
-                await rows.certify(id, made.certificate);
+        return this.#options.tasks.run(
+            id,
+            { kind: 'open-server', title, access: 'write', actor },
+            async (run) => {
+                const before = await rows.get(id);
+                if (remote && before.server.ca === null) {
+                    const made = makeCertificate(server.name, ownNames());
+                    await folders.certify(id, await running.account(server.kind), made);
+                    await rows.certify(id, made.certificate);
+                }
+                const { managed } = before;
+                try {
+                    await this.#restart(id, { remote, allow }, run.signal);
+                } catch (error) {
+                    await this.#restart(
+                        id,
+                        { remote: managed.remote, allow: managed.allow },
+                        this.#options.ctx.signal
+                    );
+                    throw error;
+                }
+                return { serverId: id };
             }
-            const { managed } = before;
-            try {
-                await this.#restart(id, { remote, allow }, run.signal);
-            } catch (error) {
-                await this.#restart(
-                    id,
-                    { remote: managed.remote, allow: managed.allow },
-                    this.#options.ctx.signal
-                );
-                throw error;
-            }
-            return { serverId: id };
-        });
+        );
     }
 
     /** One that is stopped stays stopped. */
@@ -212,16 +222,21 @@ export class ManagedServers {
 
     /** Undoes or finishes what a killed panel left half done, and brings back services that are gone. */
     async sweep(): Promise<void> {
-        const { ctx, rows, programs: running } = this.#options;
+        const { ctx, rows, programs: running, upgrades } = this.#options;
         for (const { id, phase } of (await rows.all()).values()) {
-            if (this.#busy.has(id)) {
+            if (this.#options.tasks.isBusy(id)) {
                 continue;
             }
             try {
-                if (phase !== 'ready') {
+                if (phase === 'upgrading' || phase === 'switching') {
+                    await upgrades.recover(id);
+                } else if (phase !== 'ready') {
                     await this.#demolish(id, phase === 'removing');
-                } else if ((await running.info(id)) === null) {
-                    await running.put(await rows.get(id));
+                } else {
+                    await upgrades.tidy(id);
+                    if ((await running.info(id)) === null) {
+                        await running.put(await rows.get(id));
+                    }
                 }
             } catch (error) {
                 ctx.log.warn('A server that the panel runs could not be brought in order', {
@@ -255,7 +270,7 @@ export class ManagedServers {
     async #demolish(id: number, keepsData: boolean): Promise<string | null> {
         const { connections, folders, rows, programs: running } = this.#options;
         await running.remove(id);
-        const kept = keepsData ? await this.#keep((await rows.get(id)).server) : null;
+        const kept = keepsData ? await this.#keep(await rows.get(id)) : null;
         await folders.remove(id);
         await rows.remove(id);
         connections.forget(id);
@@ -263,38 +278,15 @@ export class ManagedServers {
     }
 
     /** A killed panel may have moved the data already. */
-    async #keep({ id, name }: ServerRow): Promise<string | null> {
+    async #keep({ server: { id, name }, managed }: ManagedServer): Promise<string | null> {
         try {
-            return await this.#options.folders.keep(id, name);
+            return await this.#options.folders.keep(id, managed.folder, name);
         } catch (error) {
             if (isFailure(error) && error.reason === 'NOT_FOUND') {
                 return null;
             }
             throw error;
         }
-    }
-
-    #task(
-        id: number,
-        what: {
-            readonly kind: string;
-            readonly title: string;
-            readonly access: string;
-            readonly actor: Actor;
-        },
-        work: (run: TaskRun) => Promise<unknown>
-    ): Promise<TaskView> {
-        if (this.#busy.has(id)) {
-            throw errors.inUse('a task that works on this server');
-        }
-        this.#busy.add(id);
-        const release = (): void => void this.#busy.delete(id);
-        return this.#options.ctx
-            .task({ ...what, resource: `${id}` }, (run) => work(run).finally(release))
-            .catch((error: unknown) => {
-                release();
-                throw error;
-            });
     }
 
     async #release(kind: KindName, wanted: string | undefined): Promise<string> {

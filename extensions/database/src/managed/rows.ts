@@ -13,7 +13,7 @@ import type { KindName } from '../kinds/kind.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { Ctx } from '../settings.ts';
 import type { Engine, Preset } from './engine.ts';
-import type { Folders } from './folders.ts';
+import { firstData, type Folders } from './folders.ts';
 
 /** The account of the panel on a server that it runs. */
 export const ownUsername = 'portico';
@@ -108,7 +108,7 @@ export class ManagedRows {
             updatedAt: now
         };
         return this.#servers.insert(row, async (em: EntityManager, id: number) => {
-            const socket = this.#engines[kind].socket({ ...this.#folders.of(id), port });
+            const socket = this.#engines[kind].socket({ ...this.#folders.of(id, firstData), port });
             await em.nativeUpdate(ServerEntity, { id }, { socket });
             await em.insert(ManagedEntity, {
                 id,
@@ -119,6 +119,8 @@ export class ManagedRows {
                 remote: false,
                 allow: [],
                 pointInTime: pointInTime ? 'on' : 'off',
+                folder: firstData,
+                previous: null,
                 phase: 'creating'
             });
         });

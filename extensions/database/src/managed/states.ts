@@ -22,6 +22,12 @@ export function stateOf(
     if (phase === 'creating') {
         return { state: 'starting', message: 'It is being made' };
     }
+    if (phase === 'upgrading' || phase === 'switching') {
+        return {
+            state: 'upgrading',
+            message: phase === 'upgrading' ? 'Its data go to another release' : 'It begins on another release'
+        };
+    }
     if (phase !== 'ready') {
         return { state: 'stopped', message: 'It is being removed' };
     }

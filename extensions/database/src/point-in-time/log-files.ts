@@ -35,17 +35,17 @@ export class LogFiles {
 
     /** Where the past of a server is. */
     archive(id: number): string {
-        return this.below(this.#options.folders.of(id).archiveFolder);
+        return this.below(this.#options.folders.archive(id));
     }
 
     /** Where the data of a server are. */
-    data(id: number): string {
-        return this.below(this.#options.folders.of(id).dataFolder);
+    data({ server, managed }: ManagedServer): string {
+        return this.#options.folders.data(server.id, managed.folder);
     }
 
     /** The absolute path of a base copy. */
     base(id: number, copy: number): string {
-        return `${this.#options.folders.of(id).archiveFolder}/bases/${copy}`;
+        return `${this.#options.folders.archive(id)}/bases/${copy}`;
     }
 
     /** An absolute path as one below the folder of the settings. */
@@ -60,13 +60,14 @@ export class LogFiles {
     }
 
     /** The last time that the log reaches: now while the server runs, else when it wrote last. */
-    async end({ server }: ManagedServer): Promise<Date> {
+    async end(found: ManagedServer): Promise<Date> {
+        const { server } = found;
         if ((await this.#options.programs.info(server.id))?.state === 'running') {
             return new Date();
         }
         const all = [
             ...(await this.#list(server.id, server.kind)),
-            ...(await this.#options.folder.entries(`${this.data(server.id)}/pg_wal`))
+            ...(await this.#options.folder.entries(`${this.data(found)}/pg_wal`))
         ];
         return new Date(Math.max(0, ...all.map(({ modifiedAt }) => modifiedAt.getTime())));
     }
@@ -86,7 +87,7 @@ export class LogFiles {
                 { path: 'at', message: `The log has a gap before ${next?.name}: a file of it is gone` }
             ]);
         }
-        const { archiveFolder } = this.#options.folders.of(server.id);
+        const archiveFolder = this.#options.folders.archive(server.id);
         return {
             paths: files.map(({ name }) => `${archiveFolder}/log/${name}`),
             bytes: files.reduce((sum, { size }) => sum + size, 0)

@@ -199,7 +199,7 @@ export class PointInTime {
                 try {
                     const account = await programs.account(server.kind);
                     await folders.openArchive(id, account);
-                    await folder.requireSpace(await folder.size(logs.data(id)));
+                    await folder.requireSpace(await folder.size(logs.data({ server, managed })));
                     const password = server.password === null ? '' : await ctx.secrets.open(server.password);
                     const run = await programs.tool(server.kind, password, signal);
                     await copies.make(id, account, async (path) => {
@@ -336,7 +336,7 @@ export class PointInTime {
                 base: path,
                 label: await logs.read(`${path}/${label.file}`),
                 logs: files.paths,
-                sourceFolder: `${folder.path}/${logs.data(server.id)}`,
+                sourceFolder: `${folder.path}/${logs.data(found)}`,
                 at
             },
             {

@@ -2,7 +2,7 @@
 import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
 import { presetWords } from '../managed/engine.ts';
-import { isAllowedHost, normalNetwork } from '../managed/remote.ts';
+import { isAllowedHost, normalNetwork } from '../managed/network/remote.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { serverParams } from './parameters.ts';

@@ -193,6 +193,7 @@ export const changedServer = joi.object({
             'passwordSet',
             'runtime',
             'release',
+            'previous',
             'remote',
             'allow',
             'createdAt',
@@ -292,6 +293,16 @@ export const serverSchema = joi.object({
         .label('Runtime')
         .description('Of a server that the panel runs'),
     release: joi.string().allow(null).required().label('Release'),
+    previous: joi
+        .object({
+            release: joi.string().required().label('Release'),
+            at: time().label('Upgraded'),
+            bytes: joi.number().integer().required().unit('byte').label('Size')
+        })
+        .allow(null)
+        .required()
+        .label('Before the upgrade')
+        .description('What a rollback goes back to'),
     memoryBytes: joi.number().integer().allow(null).required().unit('byte').label('Memory'),
     preset: joi.choice(presetWords).allow(null).required().label('Preset'),
     pointInTime: joi.boolean().required().label('Keeps its past'),
@@ -332,6 +343,7 @@ export function serverView(
         listen: { address: managed?.remote === true ? '*' : host, port, socket },
         runtime: managed === null ? null : 'native',
         release: managed?.release ?? null,
+        previous: previousView(managed?.previous ?? null),
         memoryBytes: managed?.memoryBytes ?? null,
         preset: managed?.preset ?? null,
         pointInTime: managed?.pointInTime === 'on',
@@ -351,4 +363,14 @@ export function usualTls(host: string | null): ServerRow['tls'] {
         host === '::1' ||
         (isIP(host) === 4 && host.startsWith('127.'));
     return isOwn ? 'disable' : 'verify';
+}
+
+function previousView(previous: ManagedRow['previous']): ServerView['previous'] {
+    return previous === null
+        ? null
+        : {
+              release: previous.release,
+              at: new Date(previous.at).toISOString(),
+              bytes: previous.bytes
+          };
 }

@@ -8,7 +8,7 @@ import * as Lab from '@hapi/lab';
 import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
 
-import { makeCertificate } from '../../../../extensions/database/src/managed/certificate.ts';
+import { makeCertificate } from '../../../../extensions/database/src/managed/network/certificate.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { Harness, until } from '../harness.ts';
 import { noMariadb, noPostgresql } from '../instances.ts';

@@ -109,6 +109,7 @@ export function createMariadb(ctx: Ctx): Engine {
             stopSignal: 'SIGTERM'
         }),
         socket: ({ runFolder }) => `${runFolder}/mysqld.sock`,
+        upgrade: null,
         running,
         async apply(session, changed) {
             for (const [name, value] of Object.entries(changed)) {

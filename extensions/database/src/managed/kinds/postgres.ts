@@ -12,6 +12,7 @@ import {
     share
 } from '../engine.ts';
 import { ownUsername } from '../rows.ts';
+import { postgresUpgrade,releaseFolder } from './postgres-upgrade.ts';
 
 const options: readonly Option[] = [
     { name: 'shared_buffers', type: 'bytes', min: 128 * 1024, restart: true },
@@ -42,8 +43,6 @@ const presets: Readonly<
     oltp: { buffers: 0.3, cache: 0.7, work: 0.2, connections: 300 },
     olap: { buffers: 0.3, cache: 0.7, work: 0.4, connections: 30 }
 };
-/** Holds a folder for each release that is installed. */
-export const releaseFolder = '/usr/lib/postgresql';
 const unitBytes: Readonly<Record<string, number>> = {
     B: 1,
     kB: 1024,
@@ -60,7 +59,7 @@ export const postgres: Engine = {
     options,
     releases,
     presetOptions,
-    configFiles: ({ options: given, remote, logFolder }) => ({
+    configFiles: ({ options: given, remote, logFolder, alone }) => ({
         'postgresql.conf': Object.entries({
             ...given,
             ...(remote === null
@@ -74,11 +73,7 @@ export const postgres: Engine = {
             .map(([name, value]) => `${name} = '${textOf(name, value)}'\n`)
             .join(''),
         'pg_hba.conf': [
-            'local all all scram-sha-256',
-            ...(logFolder === null ? [] : [`local replication ${ownUsername} scram-sha-256`]),
-            'host all all 127.0.0.1/32 scram-sha-256',
-            'host all all ::1/128 scram-sha-256',
-            ...(remote?.allow ?? []).map((network) => `hostssl all all ${network} scram-sha-256`),
+            ...(alone ? [`local all ${ownUsername} scram-sha-256`] : hostLines(remote, logFolder)),
             ''
         ].join('\n')
     }),
@@ -105,6 +100,7 @@ export const postgres: Engine = {
         reloadSignal: 'SIGHUP'
     }),
     socket: ({ runFolder }) => runFolder,
+    upgrade: postgresUpgrade,
     running,
     apply: null
 };
@@ -120,12 +116,23 @@ function logOptions(logFolder: string | null): Readonly<Record<string, OptionVal
           };
 }
 
-function argumentsOf({ dataFolder, configFolder, runFolder, port, remote }: Plan): readonly string[] {
+/** Who gets in, and how. */
+function hostLines(remote: Plan['remote'], logFolder: string | null): readonly string[] {
+    return [
+        'local all all scram-sha-256',
+        ...(logFolder === null ? [] : [`local replication ${ownUsername} scram-sha-256`]),
+        'host all all 127.0.0.1/32 scram-sha-256',
+        'host all all ::1/128 scram-sha-256',
+        ...(remote?.allow ?? []).map((network) => `hostssl all all ${network} scram-sha-256`)
+    ];
+}
+
+function argumentsOf({ dataFolder, configFolder, runFolder, port, remote, alone }: Plan): readonly string[] {
     const set = {
         config_file: `${configFolder}/postgresql.conf`,
         hba_file: `${configFolder}/pg_hba.conf`,
         unix_socket_directories: `"${runFolder.replaceAll('"', '""')}"`,
-        listen_addresses: remote === null ? '127.0.0.1' : '*',
+        listen_addresses: alone ? '' : remote === null ? '127.0.0.1' : '*',
         port: String(port)
     };
     return ['-D', dataFolder, ...Object.entries(set).flatMap(([name, value]) => ['-c', `${name}=${value}`])];

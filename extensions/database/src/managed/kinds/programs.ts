@@ -5,16 +5,20 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ServiceInfo } from '@portico/sdk';
 
 import { fail } from '../../errors.ts';
-import type { KindName } from '../../kinds/kind.ts';
+import type { Access, KindName } from '../../kinds/kind.ts';
 import type { Servers } from '../../servers/servers.ts';
 import type { Ctx } from '../../settings.ts';
 import { accountOf, type MachineAccount } from '../accounts.ts';
 import type { Engine, OptionValue, Plan, RunTool } from '../engine.ts';
-import { certificateName, type Folders, keyName } from '../folders.ts';
+import { certificateName, type Folders, keyName, type Passing } from '../folders.ts';
 import { type ManagedRows, type ManagedServer, ownUsername } from '../rows.ts';
 import { startSeconds } from '../states.ts';
 
 const servicePrefix = 'server-';
+/** The new server of an upgrade until it takes the place of the old one. */
+const nextPrefix = 'next-';
+/** Sockets are named by a port, also of servers that listen on none. */
+const passingPorts = { old: 1, new: 2 } as const;
 const stopSeconds = 60;
 const initialiseSeconds = 600;
 const longSeconds = 86_400;
@@ -46,12 +50,13 @@ export class Programs {
     /** The services of all servers, by the servers' numbers. */
     async all(): Promise<ReadonlyMap<number, ServiceInfo>> {
         const all = await this.#options.ctx.services.list();
-        return new Map(all.map((info) => [Number(info.name.slice(servicePrefix.length)), info]));
+        const served = all.filter(({ name }) => name.startsWith(servicePrefix));
+        return new Map(served.map((info) => [Number(info.name.slice(servicePrefix.length)), info]));
     }
 
     /** The service of a server; null when there is none. */
     async info(id: number): Promise<ServiceInfo | null> {
-        return (await this.all()).get(id) ?? null;
+        return this.#service(serviceOf(id));
     }
 
     /** Lines that a server writes. */
@@ -74,16 +79,17 @@ export class Programs {
     }
 
     /** Fills the data folder of a new server. @throws SERVER_OFFLINE 50350 with what the program wrote */
-    async initialise(found: ManagedServer, password: string, signal: AbortSignal): Promise<void> {
+    async initialise(
+        found: ManagedServer,
+        password: string,
+        signal: AbortSignal,
+        plan = this.plan(found)
+    ): Promise<void> {
         const { kind } = found.server;
-        await this.#options.engines[kind].initialise(
-            this.plan(found),
-            await this.tool(kind, password, signal),
-            {
-                username: ownUsername,
-                password
-            }
-        );
+        await this.#options.engines[kind].initialise(plan, await this.tool(kind, password, signal), {
+            username: ownUsername,
+            password
+        });
     }
 
     /** What runs programs as the account of servers of a kind. The password is kept out of messages. */
@@ -107,17 +113,50 @@ export class Programs {
 
     /** Writes the configuration. */
     async configure(found: ManagedServer): Promise<void> {
-        const { folders, engines } = this.#options;
-        await folders.configure(found.server.id, engines[found.server.kind].configFiles(this.plan(found)));
+        await this.#configure(found, this.plan(found));
     }
 
     /** Makes the service, or restarts one whose command is another now. */
     async put(found: ManagedServer): Promise<ServiceInfo> {
+        return this.#put(serviceOf(found.server.id), found, this.plan(found));
+    }
+
+    /** How one of the two servers of an upgrade runs: where only the panel reaches it. */
+    alone(found: ManagedServer, which: Passing): Plan {
+        return {
+            ...this.plan(found),
+            ...this.#options.folders.passing(found.server.id, which),
+            port: passingPorts[which],
+            remote: null,
+            alone: true
+        };
+    }
+
+    /** Starts one of the two servers of an upgrade, and waits until it answers; the old one in place of the service that serves. @throws SERVER_OFFLINE 50350 */
+    async runAlone(found: ManagedServer, which: Passing, access: Access, signal: AbortSignal): Promise<void> {
+        const { id } = found.server;
+        const plan = this.alone(found, which);
+        await this.#configure(found, plan);
+        const service = which === 'old' ? serviceOf(id) : nextOf(id);
+        await this.#put(service, found, plan);
+        await this.#waitUp(service, () => access.use(null, async () => undefined), signal);
+    }
+
+    /** Ends the new server of an upgrade in good order. */
+    async endNext(id: number): Promise<void> {
+        await this.#options.ctx.services.remove(nextOf(id));
+    }
+
+    async #configure(found: ManagedServer, plan: Plan): Promise<void> {
+        const { folders, engines } = this.#options;
+        await folders.configure(plan.configFolder, engines[found.server.kind].configFiles(plan));
+    }
+
+    async #put(service: string, { server, managed }: ManagedServer, plan: Plan): Promise<ServiceInfo> {
         const { ctx, engines } = this.#options;
-        const { server, managed } = found;
         const account = await this.account(server.kind);
-        return ctx.services.put(serviceOf(server.id), {
-            ...engines[server.kind].service(this.plan(found)),
+        return ctx.services.put(service, {
+            ...engines[server.kind].service(plan),
             ...(account === null ? {} : { user: account.name }),
             ...(managed.memoryBytes === null
                 ? {}
@@ -138,17 +177,24 @@ export class Programs {
 
     /** Waits until a server answers. @throws SERVER_OFFLINE 50350 with what it wrote last */
     async waitUp(id: number, signal: AbortSignal): Promise<void> {
-        const before = (await this.info(id))?.exits ?? 0;
+        await this.#waitUp(serviceOf(id), async () => void (await this.#options.servers.test(id)), signal);
+    }
+
+    async #waitUp(service: string, test: () => Promise<void>, signal: AbortSignal): Promise<void> {
+        const before = (await this.#service(service))?.exits ?? 0;
         for (const end = performance.now() + startSeconds * 1_000; ;) {
             signal.throwIfAborted();
             try {
-                await this.#options.servers.test(id);
+                await test();
                 return;
             } catch (error) {
-                const info = await this.info(id);
+                const info = await this.#service(service);
                 const isEnding = info === null || info.state !== 'running' || info.exits > before + mostExits;
                 if (isEnding || performance.now() > end) {
-                    throw fail.SERVER_OFFLINE({ message: await this.#whyDown(id, error) }, { cause: error });
+                    throw fail.SERVER_OFFLINE(
+                        { message: await this.#whyDown(service, error) },
+                        { cause: error }
+                    );
                 }
             }
             await wait(pollMs);
@@ -161,11 +207,18 @@ export class Programs {
         return accountOf([this.#options.engines[kind].account, 'nobody']);
     }
 
-    async #whyDown(id: number, error: unknown): Promise<string> {
+    async #service(name: string): Promise<ServiceInfo | null> {
+        return (await this.#options.ctx.services.list()).find((info) => info.name === name) ?? null;
+    }
+
+    async #whyDown(service: string, error: unknown): Promise<string> {
         const lines: string[] = [];
         try {
-            const options = { tail: lastLines, follow: false, signal: this.#options.ctx.signal };
-            lines.push(...(await Array.fromAsync(this.lines(id, options))));
+            const { ctx } = this.#options;
+            const options = { tail: lastLines, follow: false, signal: ctx.signal };
+            for await (const { text } of ctx.services.output(service, options)) {
+                lines.push(text);
+            }
         } catch {
             // Without its output, the failed login is what there is to say.
         }
@@ -175,7 +228,7 @@ export class Programs {
     /** What a server is run with. */
     plan(found: ManagedServer): Plan {
         const { server, managed } = found;
-        const { tlsFolder, archiveFolder, ...folders } = this.#options.folders.of(server.id);
+        const { tlsFolder, archiveFolder, ...folders } = this.#options.folders.of(server.id, managed.folder);
         return {
             release: managed.release,
             port: server.port,
@@ -188,6 +241,7 @@ export class Programs {
                       allow: managed.allow
                   }
                 : null,
+            alone: false,
             options: this.wanted(found)
         };
     }
@@ -196,4 +250,8 @@ export class Programs {
 /** The name of a server's service. */
 function serviceOf(id: number): string {
     return `${servicePrefix}${id}`;
+}
+
+function nextOf(id: number): string {
+    return `${nextPrefix}${id}`;
 }

@@ -3,7 +3,7 @@ import { errors, joi, pages, reply } from '@portico/sdk';
 
 import type { AccountInfo, AccountName, Grant } from '../../kinds/kind.ts';
 import type { Target } from '../../kinds/target.ts';
-import { isAllowedHost } from '../../managed/remote.ts';
+import { isAllowedHost } from '../../managed/network/remote.ts';
 import { makePassword } from '../../passwords.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 
 import { errors } from '@portico/sdk';
 
-import type { Servers } from '../servers/servers.ts';
-import type { Ctx } from '../settings.ts';
+import type { Servers } from '../../servers/servers.ts';
+import type { Ctx } from '../../settings.ts';
 
 /** Chooses ports. */
 export class Ports {

@@ -4,8 +4,11 @@ import { X509Certificate } from 'node:crypto';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { makeCertificate } from '../../../../extensions/database/src/managed/certificate.ts';
-import { isAllowedHost, normalNetwork } from '../../../../extensions/database/src/managed/remote.ts';
+import { makeCertificate } from '../../../../../extensions/database/src/managed/network/certificate.ts';
+import {
+    isAllowedHost,
+    normalNetwork
+} from '../../../../../extensions/database/src/managed/network/remote.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

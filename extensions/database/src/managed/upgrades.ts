@@ -1,0 +1,240 @@
+/**
+ * Upgrades of servers that the panel runs, and the way back. The new release gets a data folder of its own. The row of the server says which
+ * folder counts; it changes in one transaction, so a panel that is killed leaves either the old server or the new one.
+ */
+import { type Actor, errors, type TaskRun, type TaskView } from '@portico/sdk';
+
+import type { DataFolder } from '../dumps/folder.ts';
+import type { ManagedRow, ServerRow } from '../entities.ts';
+import type { KindName } from '../kinds/kind.ts';
+import type { Connections } from '../servers/connections.ts';
+import type { Servers } from '../servers/servers.ts';
+import type { Ctx } from '../settings.ts';
+import type { Engine, EngineUpgrade, UpgradeSide } from './engine.ts';
+import { firstData, type Folders, type Passing } from './folders.ts';
+import type { Programs } from './kinds/programs.ts';
+import { type ManagedRows, type ManagedServer, ownUsername } from './rows.ts';
+import type { ServerTasks } from './tasks.ts';
+
+/** What an empty server takes. */
+const emptyBytes = 128 * 1024 * 1024;
+
+/** What upgrades need. */
+export interface UpgradesOptions {
+    readonly ctx: Ctx;
+    readonly connections: Connections;
+    readonly servers: Servers;
+    readonly rows: ManagedRows;
+    readonly programs: Programs;
+    readonly folders: Folders;
+    readonly folder: DataFolder;
+    readonly engines: Readonly<Record<KindName, Engine>>;
+    readonly tasks: ServerTasks;
+}
+
+/** Takes servers to newer releases and back. */
+export class Upgrades {
+    readonly #options: UpgradesOptions;
+
+    constructor(options: UpgradesOptions) {
+        this.#options = options;
+    }
+
+    /** Begins a task that takes a server to a newer release. @throws NOT_MANAGED 40950, VALIDATION_FAILED 40001, IN_USE 40901, TOOL_MISSING 50302 */
+    async upgrade(id: number, release: string, actor: Actor): Promise<TaskView> {
+        const { rows, tasks } = this.#options;
+        const { server, managed } = await rows.get(id);
+        const engine = await this.#engineFor(server.kind, managed.release, release);
+        if (managed.previous !== null) {
+            throw errors.inUse('the data of its previous release: remove them first');
+        }
+        mustKeepNoPast(managed);
+        const title = `Upgrade ${server.name} to ${release}`;
+        return tasks.run(id, { kind: 'upgrade-server', title, access: 'write', actor }, async (run) => {
+            run.progress(0.05, 'Looking whether it can begin');
+            const previous = await this.#inspect(id);
+            const next = { release, folder: `${firstData}-${release}` };
+            await rows.update(id, { phase: 'upgrading' });
+            try {
+                await this.#fill(await rows.get(id), next, engine, run);
+                await rows.update(id, { ...next, previous, phase: 'switching' });
+                run.progress(0.9, 'Starting');
+                await this.#serve(id, run.signal);
+            } catch (error) {
+                const { release: old, folder } = managed;
+                await rows.update(id, { release: old, folder, previous: null, phase: 'upgrading' });
+                await this.#undo(id);
+                await this.#options.programs.waitUp(id, this.#options.ctx.signal);
+                throw error;
+            }
+            await this.#finish(id);
+            return { serverId: id };
+        });
+    }
+
+    /** Begins a task that takes a server back to its release and data of before the upgrade; what was written since is lost. @throws NOT_MANAGED 40950, NOT_FOUND 40400, TOOL_MISSING 50302, IN_USE 40901 */
+    async rollBack(id: number, actor: Actor): Promise<TaskView> {
+        const { rows, engines, tasks, ctx } = this.#options;
+        const { server, managed } = await rows.get(id);
+        const { previous } = managed;
+        if (previous === null) {
+            throw noPrevious();
+        }
+        mustKeepNoPast(managed);
+        const engine = engines[server.kind];
+        if (!(await engine.releases()).includes(previous.release)) {
+            throw errors.toolMissing(`release ${previous.release}`, `${engine.install}-${previous.release}`);
+        }
+        const title = `Take ${server.name} back to ${previous.release}`;
+        return tasks.run(id, { kind: 'rollback-server', title, access: 'write', actor }, async (run) => {
+            const { release, folder } = managed;
+            await rows.update(id, {
+                release: previous.release,
+                folder: previous.folder,
+                previous: null,
+                phase: 'switching'
+            });
+            try {
+                await this.#serve(id, run.signal);
+            } catch (error) {
+                await rows.update(id, { release, folder, previous, phase: 'switching' });
+                await this.#serve(id, ctx.signal);
+                await this.#finish(id);
+                throw error;
+            }
+            await this.#finish(id);
+            return { serverId: id };
+        });
+    }
+
+    /** Begins a task that removes the data of before the upgrade. @throws NOT_MANAGED 40950, NOT_FOUND 40400, IN_USE 40901 */
+    async forget(id: number, actor: Actor): Promise<TaskView> {
+        const { rows, tasks } = this.#options;
+        const { server, managed } = await rows.get(id);
+        if (managed.previous === null) {
+            throw noPrevious();
+        }
+        const title = `Remove the previous data of ${server.name}`;
+        return tasks.run(id, { kind: 'remove-previous', title, access: 'write', actor }, async () => {
+            await rows.update(id, { previous: null });
+            await this.tidy(id);
+            return { serverId: id };
+        });
+    }
+
+    /** Undoes or finishes what a killed panel left half done; does not wait until the server answers. */
+    async recover(id: number): Promise<void> {
+        const { managed } = await this.#options.rows.get(id);
+        if (managed.phase === 'upgrading') {
+            await this.#undo(id);
+        } else {
+            await this.#start(id);
+            await this.#finish(id);
+        }
+    }
+
+    /** Removes folders that no server needs. */
+    async tidy(id: number): Promise<void> {
+        const { rows, folders } = this.#options;
+        const { folder, previous } = (await rows.get(id)).managed;
+        await folders.tidy(id, previous === null ? [folder] : [folder, previous.folder]);
+    }
+
+    async #engineFor(kind: KindName, current: string, release: string): Promise<EngineUpgrade> {
+        const engine = this.#options.engines[kind];
+        const wrong = (message: string): Error => errors.invalid([{ path: 'release', message }]);
+        const all = await engine.releases();
+        if (!all.includes(release)) {
+            throw wrong(`${release} is not installed; there is ${all.join(', ') || 'none'}`);
+        }
+        if (engine.upgrade === null || !engine.upgrade.isNewer(release, current)) {
+            throw wrong(`${release} is no newer release than ${current}, which it has`);
+        }
+        await engine.upgrade.check(release);
+        return engine.upgrade;
+    }
+
+    /** What is to be kept of a server that answers, where there is room for as much again. @throws SERVER_OFFLINE 50350, STORAGE_FULL 50700 */
+    async #inspect(id: number): Promise<NonNullable<ManagedRow['previous']>> {
+        const { rows, servers, folders, folder } = this.#options;
+        await servers.test(id);
+        const { release, folder: data } = (await rows.get(id)).managed;
+        const bytes = await folder.size(folders.data(id, data));
+        await folder.requireSpace(bytes + emptyBytes);
+        return { release, folder: data, at: Date.now(), bytes };
+    }
+
+    /** Makes the new data folder while both servers run where only the panel reaches them. */
+    async #fill(
+        found: ManagedServer,
+        next: Pick<ManagedRow, 'release' | 'folder'>,
+        engine: EngineUpgrade,
+        { signal, progress }: TaskRun
+    ): Promise<void> {
+        const { ctx, folders, programs } = this.#options;
+        const { server, managed } = found;
+        const { id, kind } = server;
+        const password = server.password === null ? '' : await ctx.secrets.open(server.password);
+        const login = { username: ownUsername, password };
+        const after = { server, managed: { ...managed, ...next } };
+        const sides = {
+            from: this.#side(found, 'old', password),
+            to: this.#side(after, 'new', password)
+        };
+        await folders.createPassing(id, next.folder, await programs.account(kind));
+        progress(0.1, 'Making the new data folder');
+        await programs.initialise(after, password, signal, sides.to.plan);
+        progress(0.2, 'Closing the server to all but the panel');
+        await programs.runAlone(found, 'old', sides.from.access, signal);
+        await programs.runAlone(after, 'new', sides.to.access, signal);
+        progress(0.3, 'Moving databases and accounts');
+        await engine.move(ctx, sides, login, signal);
+        await programs.endNext(id);
+    }
+
+    #side(found: ManagedServer, which: Passing, password: string): UpgradeSide {
+        const { programs, connections, engines } = this.#options;
+        const { server } = found;
+        const plan = programs.alone(found, which);
+        const socket = engines[server.kind].socket(plan);
+        const place: ServerRow = { ...server, host: null, socket, port: plan.port, tls: 'disable', ca: null };
+        return { plan, access: connections.as(place, { username: ownUsername, password }) };
+    }
+
+    /** Starts the server that its row names, and waits until it answers. */
+    async #serve(id: number, signal: AbortSignal): Promise<void> {
+        await this.#start(id);
+        await this.#options.programs.waitUp(id, signal);
+    }
+
+    async #start(id: number): Promise<void> {
+        const { rows, programs } = this.#options;
+        const found = await rows.get(id);
+        await programs.configure(found);
+        await programs.put(found);
+        await programs.change(id, 'start');
+    }
+
+    /** Lets the old server serve again, and takes away what there is of the new one. */
+    async #undo(id: number): Promise<void> {
+        await this.#options.programs.endNext(id);
+        await this.#start(id);
+        await this.#finish(id);
+    }
+
+    async #finish(id: number): Promise<void> {
+        await this.tidy(id);
+        await this.#options.rows.update(id, { phase: 'ready' });
+    }
+}
+
+function noPrevious(): Error {
+    return errors.notFound('There are no data of a previous release');
+}
+
+/** The log of one release means nothing to another one. @throws IN_USE 40901 */
+function mustKeepNoPast({ pointInTime }: ManagedRow): void {
+    if (pointInTime !== 'off') {
+        throw errors.inUse('its past, which `pointInTime` keeps and which only the present release can read');
+    }
+}

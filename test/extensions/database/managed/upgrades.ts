@@ -1,0 +1,196 @@
+/** Upgrades of servers that the panel runs, and the way back: real releases of PostgreSQL, with data, accounts and options. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import pg from 'pg';
+
+import { itUnless } from '../../../support/skip.ts';
+import { type Answer, Harness } from '../harness.ts';
+import { newer, noUpgrade, older } from '../releases.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+const mebibyte = 1024 * 1024;
+
+/** What the tests do with one server. */
+class ServerRig {
+    readonly id: number;
+    readonly #panel: Harness;
+
+    private constructor(panel: Harness, id: number) {
+        this.#panel = panel;
+        this.id = id;
+    }
+
+    static async make(panel: Harness, body: object): Promise<ServerRig> {
+        const task = await panel.task(
+            await panel.ask('POST', '/servers', { mode: 'managed', preset: 'tiny', ...body })
+        );
+        expect([task.state, task.error]).to.equal(['succeeded', null]);
+        return new ServerRig(panel, task.result.serverId as number);
+    }
+
+    ask(method: string, path = '', body?: object, as = 'admin'): Promise<Answer> {
+        return this.#panel.ask(method, `/servers/${this.id}${path}`, body, { as });
+    }
+
+    async view(): Promise<Answer['data']> {
+        return (await this.ask('GET')).data;
+    }
+
+    async done(method: string, path: string, body?: object): Promise<void> {
+        const task = await this.#panel.task(await this.ask(method, path, body));
+        expect([path, task.state, task.error]).to.equal([path, 'succeeded', null]);
+    }
+
+    async fails(method: string, path: string, body?: object): Promise<{ code: number; message: string }> {
+        const task = await this.#panel.task(await this.ask(method, path, body));
+        expect([path, task.state]).to.equal([path, 'failed']);
+        return task.error as { code: number; message: string };
+    }
+
+    async write(sql: string, database = 'shop'): Promise<void> {
+        const { status, text } = await this.ask('POST', '/query', { database, sql, write: true });
+        expect(status, text).to.equal(200);
+    }
+
+    /** Rows as an account of the server itself reads them. */
+    async rows(login: { user: string; password: string; database: string }, sql: string): Promise<object[]> {
+        const { port } = (await this.view()).listen as { port: number };
+        const client = new pg.Client({ host: '127.0.0.1', port, ...login });
+        await client.connect();
+        try {
+            return (await client.query(sql)).rows as object[];
+        } finally {
+            await client.end();
+        }
+    }
+
+    /** Its folders. */
+    folders(): readonly string[] {
+        return readdirSync(join(this.#panel.dataFolder, 'servers', String(this.id))).sort();
+    }
+
+    async account(username: string, database: string, level: string): Promise<string> {
+        const made = await this.ask('POST', '/users', { username, grants: [{ database, level }] });
+        expect(made.status, made.text).to.equal(201);
+        return made.data.password as string;
+    }
+}
+
+describe('upgrades of servers that the panel runs', { timeout: 240_000 }, () => {
+    let panel: Harness;
+    before({ timeout: 60_000 }, async () => {
+        panel = await Harness.start();
+    });
+    after({ timeout: 60_000 }, async () => {
+        await panel?.close();
+    });
+
+    itUnless(noUpgrade, it)('keep data, accounts, levels and options, and lead back', async () => {
+        const server = await ServerRig.make(panel, { name: 'own', kind: 'postgresql', release: older });
+        expect(await server.view()).to.include({ release: older, previous: null, state: 'online' });
+        for (const name of ['shop', 'Other "one"']) {
+            expect((await server.ask('POST', '/databases', { name })).status).to.equal(201);
+        }
+        const web = {
+            user: 'web',
+            password: await server.account('web', 'shop', 'owner'),
+            database: 'shop'
+        };
+        const eye = {
+            user: 'eye',
+            password: await server.account('eye', 'Other "one"', 'read'),
+            database: 'Other "one"'
+        };
+        await server.write('create table kept (n int primary key, note text unique)');
+        await server.write("insert into kept select n, 'É' || n from generate_series(1, 500) n");
+        await server.write('create table seen (n int)', 'Other "one"');
+        await server.write('insert into seen values (3)', 'Other "one"');
+        const installed = await server.ask('POST', '/databases/shop/extensions', { name: 'hstore' });
+        expect(installed.status, installed.text).to.equal(200);
+        await server.ask('PUT', '/config', { values: { work_mem: 3 * mebibyte, max_connections: 44 } });
+        const { port, socket } = (await server.view()).listen;
+
+        for (const [release, as, code] of [
+            [older, 'admin', 40001],
+            ['13', 'admin', 40001],
+            ['../../bin', 'admin', 40001],
+            [newer, 'operator', 40300]
+        ] as const) {
+            const refused = await server.ask('POST', '/upgrade', { release }, as);
+            expect([release, as, refused.code]).to.equal([release, as, code]);
+        }
+        expect((await server.ask('POST', '/rollback', { confirm: 'own' })).code).to.equal(40400);
+        expect((await server.ask('DELETE', '/previous')).code).to.equal(40400);
+
+        const begun = await server.ask('POST', '/upgrade', { release: newer });
+        for (const [method, path, body] of [
+            ['POST', '/upgrade', { release: newer }],
+            ['POST', '/restart', {}],
+            ['DELETE', '', undefined]
+        ] as const) {
+            expect((await server.ask(method, path, body)).code).to.equal(40901);
+        }
+        const upgraded = await panel.task(begun);
+        expect([upgraded.state, upgraded.error]).to.equal(['succeeded', null]);
+        const seen = await server.view();
+        expect(seen).to.include({ release: newer, state: 'online' });
+        expect(seen.serverVersion).to.startWith(`${newer}.`);
+        expect(seen.listen).to.include({ port, socket });
+        expect(seen.previous.release).to.equal(older);
+        expect(seen.previous.bytes).to.be.above(10 * mebibyte);
+        expect(server.folders()).to.equal(['config', 'data', `data-${newer}`, 'run']);
+
+        expect(
+            await server.rows(web, 'select count(*)::int as n, max(note collate "C") as note from kept')
+        ).to.equal([{ n: 500, note: 'É99' }]);
+        await server.rows(web, 'create table later (n int); insert into later values (1)');
+        await server.rows(web, "insert into kept values (501, 'new')");
+        expect(await server.rows(eye, 'select n from seen')).to.equal([{ n: 3 }]);
+        await expect(server.rows(eye, 'insert into seen values (4)')).to.reject();
+        await expect(server.rows({ ...eye, database: 'shop' }, 'select n from kept')).to.reject();
+        const users = (await server.ask('GET', '/users')).data as { username: string; grants: object[] }[];
+        expect(users.find(({ username }) => username === 'web')?.grants).to.equal([
+            { database: 'shop', level: 'owner' }
+        ]);
+        expect(users.find(({ username }) => username === 'eye')?.grants).to.equal([
+            { database: 'Other "one"', level: 'read' }
+        ]);
+        const config = (await server.ask('GET', '/config')).data as { name: string; value: unknown }[];
+        expect(config.find(({ name }) => name === 'work_mem')?.value).to.equal(3 * mebibyte);
+        expect(config.find(({ name }) => name === 'max_connections')?.value).to.equal(44);
+        expect(
+            await server.rows(web, "select extname as name from pg_extension where extname = 'hstore'")
+        ).to.equal([{ name: 'hstore' }]);
+        const read = await server.ask('POST', '/query', {
+            database: 'shop',
+            sql: 'select count(*) from kept'
+        });
+        expect(read.data.rows).to.equal([[501]]);
+
+        // Back, with what was written since gone; the account that was made since, too.
+        await server.account('late', 'shop', 'read');
+        expect((await server.ask('POST', '/rollback', { confirm: 'other' })).code).to.equal(40001);
+        expect((await server.ask('POST', '/rollback', {})).code).to.equal(40001);
+        await server.done('POST', '/rollback', { confirm: 'own' });
+        expect(await server.view()).to.include({ release: older, previous: null, state: 'online' });
+        expect(server.folders()).to.equal(['config', 'data', 'run']);
+        expect(await server.rows(web, 'select count(*)::int as n from kept')).to.equal([{ n: 500 }]);
+        expect((await server.ask('GET', '/users/late')).code).to.equal(40400);
+
+        // Again, and for good.
+        await server.done('POST', '/upgrade', { release: newer });
+        await server.done('DELETE', '/previous');
+        expect(await server.view()).to.include({ release: newer, previous: null });
+        expect(server.folders()).to.equal(['config', `data-${newer}`, 'run']);
+        expect((await server.ask('POST', '/rollback', { confirm: 'own' })).code).to.equal(40400);
+        await panel.host.restart();
+        expect(await server.rows(web, 'select count(*)::int as n from kept')).to.equal([{ n: 500 }]);
+        const gone = await panel.task(await server.ask('DELETE', '?data=keep'));
+        expect(existsSync(join(gone.result.kept as string, 'PG_VERSION'))).to.be.true();
+    });
+});
