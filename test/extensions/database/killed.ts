@@ -19,20 +19,21 @@ import * as Lab from '@hapi/lab';
 import pg from 'pg';
 
 import { ServicesRig } from '../../support/machine/services.ts';
-import type { Client } from '../../support/panel/client.ts';
+import type { Answer, Client } from '../../support/panel/client.ts';
 import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
-import { ended } from '../../support/plugins/panel.ts';
+import { type Ended, ended } from '../../support/plugins/panel.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { portRange } from './harness.ts';
 import { noPostgresql } from './instances.ts';
+import { heldTable, newer, noUpgrade, older, serversOn, takingData } from './releases.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const base = '/api/plugins/database';
 
-describe('database servers of a panel that is killed', { timeout: 120_000 }, () => {
+describe('database servers of a panel that is killed', { timeout: 240_000 }, () => {
     let top: string;
     let panel: PanelProcess;
     let client: Client;
@@ -145,5 +146,81 @@ describe('database servers of a panel that is killed', { timeout: 120_000 }, () 
         expect(gone.state, JSON.stringify(gone.error)).to.equal('succeeded');
         expect(existsSync(`/proc/${pid}`)).to.be.false();
         expect(readdirSync(join(top, 'data/servers'))).to.equal([]);
+    });
+
+    itUnless(noUpgrade, it)('have all of an upgrade or nothing', async () => {
+        const settled = async (accepted: Answer): Promise<Ended> => {
+            const task = await ended(client, accepted);
+            expect(task.state, JSON.stringify(task.error)).to.equal('succeeded');
+            return task;
+        };
+        const made = await settled(
+            await client.post(`${base}/servers`, {
+                name: 'raised',
+                kind: 'postgresql',
+                mode: 'managed',
+                preset: 'tiny',
+                release: older
+            })
+        );
+        const id = (made.result as { serverId: number }).serverId;
+        const server = `${base}/servers/${id}`;
+        await client.post(`${server}/databases`, { name: 'shop' });
+        const user = await client.post(`${server}/users`, {
+            username: 'web',
+            grants: [{ database: 'shop', level: 'owner' }]
+        });
+        const { port } = (await client.get(server)).data.listen as { port: number };
+        const sql = async (text: string): Promise<object[]> => {
+            const own = new pg.Client({
+                host: '127.0.0.1',
+                port,
+                user: 'web',
+                password: user.data.password as string,
+                database: 'shop'
+            });
+            await own.connect();
+            try {
+                return (await own.query(text)).rows as object[];
+            } finally {
+                await own.end();
+            }
+        };
+        /** Kills the panel when there is such a server, and starts it again. Returns the release that then serves the row. */
+        const killWhen = async (look: () => boolean): Promise<{ release: string; previous: unknown }> => {
+            await until(look, 'the moment to kill', 60_000);
+            await panel.end('SIGKILL');
+            await panel.start();
+            client = await panel.login();
+            await until(async () => (await client.get(server)).data?.state === 'online', 'online', 60_000);
+            expect(await sql('select n from kept')).to.equal([{ n: 7 }]);
+            return (await client.get(server)).data as { release: string; previous: unknown };
+        };
+        const folders = (): string[] => readdirSync(join(top, 'data/servers', String(id))).sort();
+        const folder = `/servers/${id}/data`;
+        const servesOn = (path: string): boolean =>
+            serversOn(path).some(({ command }) => command.includes(`\0port=${port}\0`));
+        await sql(`create table kept (n int); insert into kept values (7); ${heldTable}`);
+        await sql('insert into held values (1)');
+
+        await client.post(`${server}/upgrade`, { release: newer });
+        const undone = await killWhen(() => takingData(`${folder}-${newer}`) !== null);
+        expect(undone).to.include({ release: older, previous: null });
+        expect(folders()).to.equal(['config', 'data', 'run']);
+        expect([serversOn(`${folder}-${newer}`).length, servesOn(folder)]).to.equal([0, true]);
+
+        await sql('drop table held');
+        await client.post(`${server}/upgrade`, { release: newer });
+        const upgraded = await killWhen(() => servesOn(`${folder}-${newer}`));
+        expect([upgraded.release, upgraded.previous === null]).to.equal([newer, false]);
+        expect(folders()).to.equal(['config', 'data', `data-${newer}`, 'run']);
+        expect(serversOn(folder).length).to.equal(0);
+
+        await sql('insert into kept values (8)');
+        await client.post(`${server}/rollback`, { confirm: 'raised' });
+        const back = await killWhen(() => servesOn(folder));
+        expect(back).to.include({ release: older, previous: null });
+        expect(folders()).to.equal(['config', 'data', 'run']);
+        await settled(await client.delete(`${server}?data=delete`));
     });
 });

@@ -1,5 +1,14 @@
 /** An older release of PostgreSQL beside that of the machine: the programs of an npm package, where those of Debian would lie. */
-import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import {
+    chmodSync,
+    cpSync,
+    existsSync,
+    globSync,
+    mkdtempSync,
+    readFileSync,
+    renameSync,
+    symlinkSync
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -53,4 +62,43 @@ function packageFolder(): string | null {
     } catch {
         return null;
     }
+}
+
+/** A table whose rows are checked for a long time, but only by the newer release: an upgrade waits there. */
+export const heldTable =
+    "create table held (n int check (current_setting('server_version_num')::int < 150000 or pg_sleep(120)::text = ''))";
+
+/** A process with its arguments, or the title that it gives itself. */
+interface Process {
+    readonly pid: number;
+    readonly command: string;
+}
+
+function processes(): readonly Process[] {
+    return globSync('/proc/[0-9]*/cmdline').flatMap((path) => {
+        try {
+            return [{ pid: Number(path.split('/')[2]), command: readFileSync(path, 'latin1') }];
+        } catch {
+            // It has ended.
+            return [];
+        }
+    });
+}
+
+/** The servers that run on a data folder, of which this is the end of the path. */
+export function serversOn(folder: string): readonly Process[] {
+    return processes().filter(({ command }) => command.includes(`${folder}\0`));
+}
+
+/** The process id of the server on this folder when it is taking rows of `shop` from a dump; null when it is not. */
+export function takingData(folder: string): number | null {
+    const [server] = serversOn(folder);
+    const parent = (pid: number): number =>
+        Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+    return server !== undefined &&
+        processes().some(
+            ({ pid, command }) => /: portico shop .*COPY/.test(command) && parent(pid) === server.pid
+        )
+        ? server.pid
+        : null;
 }

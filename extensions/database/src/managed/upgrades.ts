@@ -122,15 +122,21 @@ export class Upgrades {
         });
     }
 
-    /** Undoes or finishes what a killed panel left half done; does not wait until the server answers. */
+    /** Undoes or finishes what a killed panel left half done. Until the server answers, the start of the plugin does not wait. */
     async recover(id: number): Promise<void> {
-        const { managed } = await this.#options.rows.get(id);
+        const { ctx, rows, programs } = this.#options;
+        const { managed } = await rows.get(id);
         if (managed.phase === 'upgrading') {
             await this.#undo(id);
         } else {
             await this.#start(id);
             await this.#finish(id);
         }
+        void programs
+            .waitUp(id, ctx.signal)
+            .catch((error: unknown) =>
+                ctx.log.warn('A server does not answer after its upgrade was cut', { server: id, error })
+            );
     }
 
     /** Removes folders that no server needs. */

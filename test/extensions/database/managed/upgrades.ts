@@ -7,8 +7,9 @@ import * as Lab from '@hapi/lab';
 import pg from 'pg';
 
 import { itUnless } from '../../../support/skip.ts';
-import { type Answer, Harness } from '../harness.ts';
-import { newer, noUpgrade, older } from '../releases.ts';
+import { type Answer, Harness, until } from '../harness.ts';
+import { noMariadb, noPostgresql, startPostgresql } from '../instances.ts';
+import { heldTable, newer, noUpgrade, older, serversOn, takingData } from '../releases.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -139,10 +140,10 @@ describe('upgrades of servers that the panel runs', { timeout: 240_000 }, () => 
         expect([upgraded.state, upgraded.error]).to.equal(['succeeded', null]);
         const seen = await server.view();
         expect(seen).to.include({ release: newer, state: 'online' });
-        expect(seen.serverVersion).to.startWith(`${newer}.`);
+        expect(seen.serverVersion as string).to.startWith(`${newer}.`);
         expect(seen.listen).to.include({ port, socket });
         expect(seen.previous.release).to.equal(older);
-        expect(seen.previous.bytes).to.be.above(10 * mebibyte);
+        expect(seen.previous.bytes as number).to.be.above(10 * mebibyte);
         expect(server.folders()).to.equal(['config', 'data', `data-${newer}`, 'run']);
 
         expect(
@@ -192,5 +193,83 @@ describe('upgrades of servers that the panel runs', { timeout: 240_000 }, () => 
         expect(await server.rows(web, 'select count(*)::int as n from kept')).to.equal([{ n: 500 }]);
         const gone = await panel.task(await server.ask('DELETE', '?data=keep'));
         expect(existsSync(join(gone.result.kept as string, 'PG_VERSION'))).to.be.true();
+    });
+
+    itUnless(noUpgrade, it)('leave the old server as it was when they fail at any point', async () => {
+        const server = await ServerRig.make(panel, { name: 'kept', kind: 'postgresql', release: older });
+        await server.ask('POST', '/databases', { name: 'shop' });
+        const web = {
+            user: 'web',
+            password: await server.account('web', 'shop', 'owner'),
+            database: 'shop'
+        };
+        await server.write('create table kept (n int)');
+        await server.write('insert into kept values (7)');
+        const before = await server.view();
+        const isAsBefore = async (): Promise<void> => {
+            expect(await server.view()).to.equal(before);
+            expect(server.folders()).to.equal(['config', 'data', 'run']);
+            expect(await server.rows(web, 'select n from kept')).to.equal([{ n: 7 }]);
+            expect(serversOn(`/servers/${server.id}/data-${newer}`)).to.equal([]);
+        };
+
+        // What the new server refuses: a check that finds its table by the path of the session, which a dump has not.
+        await server.write('create table other (n int)');
+        await server.write(
+            "create function fits(n int) returns boolean language sql as 'select not exists (select from other where other.n = $1)'"
+        );
+        await server.write('create table refused (n int check (fits(n)))');
+        await server.write('insert into refused values (1)');
+        const refused = await server.fails('POST', '/upgrade', { release: newer });
+        expect(refused.code).to.equal(42250);
+        expect(refused.message).to.match(/"other" does not exist/);
+        await isAsBefore();
+        await server.write('drop table refused');
+
+        // The new server dies while it takes the data.
+        await server.write(heldTable);
+        await server.write('insert into held values (1)');
+        const begun = await server.ask('POST', '/upgrade', { release: newer });
+        const pid = await until('the new server takes the data', async () =>
+            takingData(`/servers/${server.id}/data-${newer}`)
+        );
+        expect((await server.view()).state).to.equal('upgrading');
+        await expect(server.rows(web, 'select n from kept')).to.reject();
+        process.kill(pid, 'SIGKILL');
+        const died = await panel.task(begun);
+        expect([died.state, died.error?.code]).to.equal(['failed', 42250]);
+        await isAsBefore();
+
+        // One that is stopped has nothing to read.
+        await server.done('POST', '/stop', {});
+        expect((await server.fails('POST', '/upgrade', { release: newer })).code).to.equal(50350);
+        expect((await server.view()).state).to.equal('stopped');
+    });
+
+    itUnless(noMariadb, it)('are refused where there is no newer release', async () => {
+        const server = await ServerRig.make(panel, { name: 'maria', kind: 'mysql' });
+        const { release } = await server.view();
+        for (const wanted of [release, '9.1']) {
+            const refused = await server.ask('POST', '/upgrade', { release: wanted });
+            expect([wanted, refused.code]).to.equal([wanted, 40001]);
+        }
+        expect((await server.view()).state).to.equal('online');
+    });
+
+    itUnless(noPostgresql, it)('are for servers that the panel runs', async () => {
+        const instance = await startPostgresql();
+        try {
+            const path = await panel.register(instance, { name: 'registered' });
+            for (const [method, route, body] of [
+                ['POST', '/upgrade', { release: newer }],
+                ['POST', '/rollback', { confirm: 'registered' }],
+                ['DELETE', '/previous', undefined]
+            ] as const) {
+                expect((await panel.ask(method, path + route, body)).code).to.equal(40950);
+            }
+            expect((await panel.ask('GET', path)).data.previous).to.be.null();
+        } finally {
+            await instance.close();
+        }
     });
 });
