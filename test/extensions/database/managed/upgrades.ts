@@ -185,9 +185,12 @@ describe('upgrades of servers that the panel runs', { timeout: 240_000 }, () => 
 
         // Again, and for good.
         await server.done('POST', '/upgrade', { release: newer });
+        // The past of one release is of no use to another one.
+        expect((await server.ask('PUT', '', { pointInTime: true })).status).to.equal(200);
+        expect((await server.ask('POST', '/rollback', { confirm: 'own' })).code).to.equal(40901);
         await server.done('DELETE', '/previous');
         expect(await server.view()).to.include({ release: newer, previous: null });
-        expect(server.folders()).to.equal(['config', `data-${newer}`, 'run']);
+        expect(server.folders()).to.equal(['archive', 'config', `data-${newer}`, 'run']);
         expect((await server.ask('POST', '/rollback', { confirm: 'own' })).code).to.equal(40400);
         await panel.host.restart();
         expect(await server.rows(web, 'select count(*)::int as n from kept')).to.equal([{ n: 500 }]);

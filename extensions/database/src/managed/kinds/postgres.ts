@@ -12,7 +12,7 @@ import {
     share
 } from '../engine.ts';
 import { ownUsername } from '../rows.ts';
-import { postgresUpgrade,releaseFolder } from './postgres-upgrade.ts';
+import { postgresUpgrade, releaseFolder } from './postgres-upgrade.ts';
 
 const options: readonly Option[] = [
     { name: 'shared_buffers', type: 'bytes', min: 128 * 1024, restart: true },
