@@ -16,10 +16,12 @@ export const errors = {
     /** 40300: the caller lacks a permission. */
     forbidden: (permission: string): FailureError =>
         make(40300, 'FORBIDDEN', `The permission ${permission} is required`, { permission }),
-    /** 40900: a field that must be unique is taken. */
-    conflict: (field: string): FailureError => make(40900, 'CONFLICT', `The ${field} is taken`, { field }),
-    /** 40901: something depends on it, or is at work on it. */
-    inUse: (by: unknown): FailureError => make(40901, 'IN_USE', 'Something depends on it', { by }),
+    /** 40900: a field that must be unique is taken; `message` says it to people where that is not all. */
+    conflict: (field: string, message = `The ${field} is taken`): FailureError =>
+        make(40900, 'CONFLICT', message, { field }),
+    /** 40901: something depends on it, is at work on it, or keeps it from what is asked. `by` is what does; `message` says it to people where that is not all. */
+    inUse: (by: unknown, message = 'Something depends on it'): FailureError =>
+        make(40901, 'IN_USE', message, { by }),
     /** 41200: the object is newer than what the caller saw. */
     stale: (version: string | number): FailureError =>
         make(41200, 'VERSION_STALE', `The object has changed: its version is ${version}`, { version }),

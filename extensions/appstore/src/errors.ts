@@ -13,10 +13,11 @@ export const fail = defineErrors({
     },
     UNSIGNED_NOT_ACCEPTED: {
         code: 40952,
-        message: 'This comes from a source without signatures: say `acknowledgeUnsigned`'
+        message:
+            'This app comes from a source without signatures: nothing proves who wrote it. Send `"acknowledgeUnsigned": true` to install it'
     },
     ARCHITECTURE: { code: 40953, message: 'This app does not run on {architecture}' },
-    PORT_TAKEN: { code: 40954, message: 'The port {port} is taken' },
+    PORT_TAKEN: { code: 40954, message: 'The port {port} is taken by another program: choose another one' },
     INDEX_INVALID: { code: 42250, message: 'The catalogue is not valid: {why}' },
     SIGNATURE_INVALID: { code: 42251, message: 'The signature does not fit: {why}' },
     DIGEST_MISMATCH: { code: 42252, message: '{image}: {why}' },

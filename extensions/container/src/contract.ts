@@ -69,7 +69,7 @@ export interface ContainerContract {
     apply(input: ApplyInput, call: Call): Promise<ContainerStack>;
     /** A stack of the plugin's own; null when there is none of that name. */
     stack(input: { readonly name: string }, call: Call): Promise<ContainerStack | null>;
-    /** `up`, `down`, `start`, `stop`, `restart` or `redeploy`, to its end. `services`: not for `up` and `redeploy`; default all. `pull`: `redeploy` takes newer images. */
+    /** `up`, `down`, `start`, `stop`, `restart` or `redeploy`, to its end. `services`: default all; `up` and `redeploy` also carry out what those depend on. `pull`: `up` and `redeploy` take newer images. @throws VALIDATION_FAILED 40001 for a service that the stack has not */
     control(
         input: {
             readonly stack: string;

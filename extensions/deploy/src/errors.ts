@@ -4,12 +4,25 @@ import { defineErrors } from '@portico/sdk';
 /** The plugin's own error table. */
 export const fail = defineErrors({
     SIGNATURE_INVALID: { code: 40150, message: 'The delivery is not signed with the secret of this hook' },
-    DEPLOYING: { code: 40950, message: 'The deployment {number} is being switched to' },
-    NOT_KEPT: { code: 40951, message: 'The release of this deployment is not kept any more' },
-    COMMIT_CHANGED: { code: 40952, message: 'The head of the pull request is another one now' },
+    DEPLOYING: {
+        code: 40950,
+        message: 'The switch to deployment {number} has begun: it cannot be cancelled any more'
+    },
+    NOT_KEPT: {
+        code: 40951,
+        message: 'No release of this deployment is kept: choose another one, or deploy its commit'
+    },
+    COMMIT_CHANGED: {
+        code: 40952,
+        message:
+            'The head of the pull request is another commit now, or the preview is over: look at it again'
+    },
     REPOSITORY_REFUSED: { code: 42250, message: 'This repository is refused: {why}' },
     FORGE_FAILED: { code: 50250, message: 'The API of the forge gave no answer: {why}' },
-    QUEUE_FULL: { code: 42950, message: '{waiting} deployments wait already' }
+    QUEUE_FULL: {
+        code: 42950,
+        message: '{waiting} deployments wait already: try again later, or raise the setting `queue`'
+    }
 });
 
 /** Why a deployment failed. */

@@ -101,7 +101,7 @@ export interface RouteDocument extends Declared {
     readonly maxMessageBytes?: number;
     readonly raw?: string;
     readonly oauth?: true;
-    readonly answers?: Success;
+    readonly answers?: Success | readonly Success[];
     /** Schemas of the events of a stream. */
     readonly events?: Readonly<Record<string, SchemaDescription>>;
     readonly schemas: Readonly<

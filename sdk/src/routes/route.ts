@@ -303,8 +303,8 @@ export interface PluginRoute<P = undefined, Q = undefined, B = undefined, R = un
     extends PluginDescribed, JsonKind<P, Q, B, R, unknown> {
     /** Whether assistants may be offered this route; default true. A route with `stepUp` or `secret` never is. */
     readonly tool?: boolean;
-    /** The one status of success, see {@link Success}. Default: any of those that its method may answer. */
-    readonly answers?: Success;
+    /** How it succeeds, see {@link Success}: in one way, or in each of a list. Default: any way that its method may. */
+    readonly answers?: Success | readonly Success[];
 }
 /** An event stream of a plugin, as `ctx.stream` takes it. */
 export interface PluginStream<
@@ -320,8 +320,8 @@ export interface PluginSocket<P = undefined, Q = undefined>
 /** An upload of a plugin, as `ctx.upload` takes it. `'*\/*'` in `accepts` takes any media type. */
 export interface PluginUpload<P = undefined, Q = undefined, R = undefined>
     extends PluginDescribed, UploadKind<P, Q, R, unknown> {
-    /** The one status of success, see {@link Success}. Default: any of those that its method may answer. */
-    readonly answers?: Success;
+    /** How it succeeds, see {@link Success}: in one way, or in each of a list. Default: any way that its method may. */
+    readonly answers?: Success | readonly Success[];
 }
 /** A download of a plugin, as `ctx.download` takes it. */
 export interface PluginDownload<P = undefined, Q = undefined>

@@ -203,6 +203,76 @@ describeOnEngines(lab, 'Containers of a real engine', (real) => {
         expect((await rig.ask('DELETE', '/volumes/plain')).status).to.equal(200);
     });
 
+    real('say of each refusal what is wrong, and what to do', async (rig) => {
+        const sleeper = { image, command: ['sleep', '1000'], stopSeconds: 0 };
+        await rig.make('/containers', {
+            ...sleeper,
+            name: 'told',
+            ports: [{ containerPort: 80, hostPort: 18_123 }]
+        });
+        const said = async (
+            method: string,
+            path: string,
+            body?: object
+        ): Promise<readonly [number | null, string]> => {
+            const { code, text } = await rig.ask(method, path, body);
+            return [code, JSON.parse(text).message];
+        };
+        expect(await said('DELETE', '/containers/told')).to.equal([
+            40901,
+            'The container runs: stop it first, or send force=true'
+        ]);
+        const [, inUse] = await said('DELETE', `/images/${encodeURIComponent(image)}`);
+        expect(inUse).to.contain('Containers are made of this image').and.to.contain('told');
+        const bad = async (more: object): Promise<readonly [number | null, string]> =>
+            said('POST', '/containers', { ...sleeper, name: 'bad', ...more });
+        expect((await bad({ image: 'No Image' }))[1]).to.contain(
+            'expected: the name of an image, such as nginx:1.27'
+        );
+        expect((await bad({ name: '-' }))[1]).to.contain('expected: letters, digits, _ . and -');
+        expect(await bad({ image: 'no/such:1', pull: 'never' })).to.equal([
+            40400,
+            'There is no image no/such:1 here, and it is not to be pulled'
+        ]);
+        expect((await bad({ networks: [{ name: 'absent' }] }))[1]).to.contain('There is no network absent');
+        expect((await bad({ privileged: true }))[1]).to.contain('The policy refuses privileged true.');
+        const open = await bad({ ports: [{ containerPort: 80, hostIp: '0.0.0.0', hostPort: 81 }] });
+        expect(open[1]).to.contain('This exposes more than before (public-port 0.0.0.0:81:80/tcp)');
+        const failed = async (more: object): Promise<string | undefined> =>
+            (await rig.run('/containers', { ...sleeper, name: 'bad', ...more })).error?.message;
+        expect(await failed({ ports: [{ containerPort: 80, hostPort: 18_123 }] })).to.contain(
+            'The port 127.0.0.1:18123 of this machine is taken'
+        );
+        expect(await failed({ command: ['absent'] })).to.contain('The image has no program absent');
+        expect((await rig.get('/containers/bad')).code).to.equal(40400);
+
+        await rig.post('/networks', { name: 'told' });
+        await rig.post('/networks/told/connect', { container: 'told' });
+        expect(await said('DELETE', '/networks/told')).to.equal([
+            40901,
+            'Containers are in this network: told. Disconnect or remove them first'
+        ]);
+        await rig.post('/networks/told/disconnect', { container: 'told' });
+        expect((await said('POST', '/networks', { name: 'xx', subnet: 'no' }))[1]).to.contain(
+            'such as 10.20.0.0/24'
+        );
+        expect((await said('POST', '/networks', { name: 'xx', gateway: '10.9.0.1' }))[0]).to.equal(40001);
+        expect((await said('DELETE', '/networks/told'))[0]).to.equal(0);
+        await rig.post('/containers/told/stop', { timeoutSeconds: 0 });
+        const stopped = [40901, 'The container does not run: start it first'] as const;
+        expect(await said('POST', '/containers/told/exec', { command: ['true'] })).to.equal(stopped);
+        expect(await said('POST', '/containers/told/pause', {})).to.equal(stopped);
+        const [code, yaml] = await said('POST', '/stacks', {
+            name: 'x',
+            compose: 'services: { a: { image: 3 x } }'
+        });
+        expect([code, yaml]).to.equal([
+            42250,
+            'The compose file is not valid: services.a.image, line 1: 3 x is no name of an image'
+        ]);
+        await rig.ask('DELETE', '/containers/told');
+    });
+
     real('say when the engine is silent, and when there is none', async (rig) => {
         rig.engine.pause();
         const hung = await rig.get('/containers');
@@ -212,7 +282,11 @@ describeOnEngines(lab, 'Containers of a real engine', (real) => {
         const { socket } = rig.engine;
         await rig.host.setSettings({ socket: `${socket}-none` });
         rig.host.network.lead(`${socket}-none`, { path: `${socket}-none` });
-        expect((await rig.get('/containers')).code).to.equal(50302);
+        const none = await rig.get('/containers');
+        expect([none.code, JSON.parse(none.text).message]).to.equal([
+            50302,
+            `There is no container engine at ${socket}-none: see the setting \`socket\``
+        ]);
         expect((await rig.host.health())[0]?.state).to.equal('degraded');
         await rig.host.setSettings({ socket });
         expect((await rig.host.health())[0]?.state).to.equal('ok');

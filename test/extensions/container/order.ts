@@ -25,7 +25,7 @@ function planOf(
         compiled: {
             services: all.map(([name, { needs = [] }]) => ({
                 name,
-                dependsOn: needs.map((service) => ({ service, condition: 'service_started' }))
+                dependsOn: needs.map((service) => ({ service, condition: 'service_started', required: true }))
             }))
         },
         current: new Map(all.map(([name, { held }]) => [name, { Ports: [{ PublicPort: held }] }]))

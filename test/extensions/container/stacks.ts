@@ -106,6 +106,25 @@ describeOnEngines(lab, 'Stacks on a real engine', (real) => {
                 (await rig.host.as('admin').put('/stacks/shop', { description: 'x' }, { ifMatch: '1' })).code
             ).to.equal(41200);
 
+            // Of some services alone; what they depend on is looked after, too.
+            await rig.make('/stacks/shop/down', { services: ['web'] });
+            expect(Object.keys(await idsOf(rig, 'shop'))).to.equal(['shop-db-1']);
+            await rig.make('/stacks/shop/stop');
+            expect((await rig.make('/stacks/shop/up', { services: ['db'] })).state).to.equal('degraded');
+            expect(Object.keys(await idsOf(rig, 'shop'))).to.equal(['shop-db-1']);
+            await rig.make('/stacks/shop/stop');
+            expect((await rig.make('/stacks/shop/redeploy', { services: ['web'] })).state).to.equal(
+                'running'
+            );
+            const refused = await rig.post('/stacks/shop/stop', { services: ['web', 'typo'] });
+            expect([refused.code, refused.data.errors[0].path]).to.equal([40001, 'services.1']);
+            // What brings no image takes no word of newer ones.
+            expect((await rig.post('/stacks/shop/stop', { pull: true })).code).to.equal(40001);
+            expect((await rig.get('/stacks/shop')).data.state).to.equal('running');
+            for (const path of ['/stacks/typo/logs', '/stacks/shop/logs?service=typo']) {
+                expect((await rig.get(path)).code).to.equal(40400);
+            }
+
             // A container that was killed past the panel is healed.
             await rig.engine.ask('DELETE', '/containers/shop-web-1?force=true');
             expect((await rig.get('/stacks/shop')).data.state).to.equal('degraded');
@@ -133,7 +152,14 @@ describeOnEngines(lab, 'Stacks on a real engine', (real) => {
             const slow = `services: { one: { image: ${image}, command: [sleep, "1000"], stop_grace_period: 0s, healthcheck: { test: [CMD, "false"], interval: 1m } } }`;
             const begun = await rig.post('/stacks', { name: 'slow', compose: slow, waitSeconds: 600 });
             expect(begun.status).to.equal(202);
-            expect((await rig.post('/stacks/slow/redeploy')).code).to.equal(40901);
+            const busy = await rig.post('/stacks/slow/redeploy');
+            expect([busy.code, JSON.parse(busy.text).message]).to.equal([
+                40901,
+                'Another change of this stack is under way: wait for its end, or cancel it'
+            ]);
+            const autoUpdate = { mode: 'apply', everyHours: 1 };
+            expect((await rig.put('/stacks/slow', { autoUpdate })).code).to.equal(40901);
+            expect((await rig.get('/stacks/slow')).data.autoUpdate.mode).to.equal('off');
             expect((await rig.host.tasks.cancel(begun.data.id)).state).to.equal('cancelled');
             expect(await idsOf(rig, 'slow')).to.equal({});
 

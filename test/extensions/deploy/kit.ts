@@ -126,6 +126,56 @@ describe('Deployments without a machine', { timeout: 60_000 }, () => {
         expect(new Map(await states()).get(1)).to.equal('awaiting-approval');
     });
 
+    it('takes nothing of a group of variables that is refused', async () => {
+        const host = await start('one');
+        const made = await ask(host, 'POST', '/env-groups', { name: 'a', vars: [{ name: 'A', value: '1' }] });
+        await ask(host, 'POST', '/env-groups', { name: 'b', vars: [] });
+        const admin = host.as('admin');
+        const bad = { vars: [{ name: 'PATH', value: '/evil' }] };
+        expect((await admin.ask('POST', '/env-groups', { name: 'c', ...bad })).code).to.equal(40001);
+        expect((await admin.ask('PUT', `/env-groups/${made.id}`, { name: 'd', ...bad })).code).to.equal(
+            40001
+        );
+        const taken = { name: 'b', vars: [{ name: 'A', value: '2' }] };
+        expect((await admin.ask('PUT', `/env-groups/${made.id}`, taken)).code).to.equal(40900);
+        const groups = (await ask(host, 'GET', '/env-groups')) as Data[];
+        expect(groups.map(({ name, version }) => [name, version])).to.equal([
+            ['a', 1],
+            ['b', 1]
+        ]);
+        expect(groups[0].vars[0].value).to.equal('1');
+    });
+
+    it('says of each refusal what is wrong, and what to do', async () => {
+        const host = await start('one');
+        const admin = host.as('admin');
+        const { id } = await ask(host, 'POST', '/projects', { name: 'shop', source, enabled: false });
+        const group = await ask(host, 'POST', '/env-groups', { name: 'a', vars: [] });
+        await ask(host, 'PUT', `/projects/${id}`, { envGroups: [group.id] });
+        const said = async (
+            method: string,
+            path: string,
+            body?: object
+        ): Promise<readonly [number | null, string]> => {
+            const { code, text } = await admin.ask(method, path, body);
+            return [code, JSON.parse(text).message];
+        };
+        expect(await said('DELETE', `/env-groups/${group.id}`)).to.equal([
+            40901,
+            'Projects have this group: shop'
+        ]);
+        expect(await said('POST', `/projects/${id}/deployments`, {})).to.equal([
+            40901,
+            'The project is not enabled: enable it first'
+        ]);
+        expect(await said('POST', `/projects/${id}/rollback`, {})).to.equal([
+            40951,
+            'No release that served before is kept'
+        ]);
+        const [, url] = await said('POST', '/projects', { name: 'x', source: { url: 'file:///etc' } });
+        expect(url).to.contain('refused');
+    });
+
     it('gives projects, connections, groups and crons to an export, and takes them on another machine, twice as once', async () => {
         const [host, other] = [await start('one'), await start('two')];
         const connection = await ask(host, 'POST', '/connections', {

@@ -210,7 +210,7 @@ export class Apps {
             throw errors.notFound('There are no data of that name');
         }
         if ((await store.find(name)) !== null) {
-            throw errors.inUse('the app that takes these data up');
+            throw errors.inUse(name, 'An app of this name is installed, and takes these data up');
         }
         await ctx.plugins.container.remove({ stack: stackOf(name), volumes: true }, { actor });
         await store.dropLeftover(name);
@@ -274,8 +274,11 @@ function requireConsent({ plan }: Draft, consent: string | undefined): void {
 }
 
 /** @throws IN_USE 40901 */
-function refuseUnfinished({ revision, state }: InstalledRow): void {
+function refuseUnfinished({ name, revision, state }: InstalledRow): void {
     if (revision === 0 || state === 'failed') {
-        throw errors.inUse('a change that is not finished or taken back yet');
+        throw errors.inUse(
+            name,
+            'A change of this app failed and could not be taken back yet: see its `lastError`. It is tried again each minute'
+        );
     }
 }

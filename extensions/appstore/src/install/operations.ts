@@ -117,7 +117,7 @@ export class Operations {
     /** @throws IN_USE 40901 */
     refuseBusy({ name, operation }: Pick<InstalledRow, 'name' | 'operation'>): void {
         if (this.#busy.has(name) || operation !== null) {
-            throw errors.inUse('another change of the app, which is under way');
+            throw errors.inUse(name, 'Another change of this app is under way: wait for its end');
         }
     }
 

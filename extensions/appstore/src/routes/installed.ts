@@ -183,6 +183,7 @@ function registerChange(ctx: Ctx, services: Services): void {
         summary: 'Change an installed app',
         description:
             'What is not sent stays, also each value. The app is deployed anew and judged by its health: a task (202). `autoUpdate` alone is answered at once (200).',
+        answers: ['done', 'task'],
         ui: { title: 'Change' },
         returns: joi.typed<unknown>(joi.alternatives(taskSchema, installedSchema)),
         audit: { action: 'update', resource: 'app' },

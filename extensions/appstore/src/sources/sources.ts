@@ -124,7 +124,8 @@ export class Sources {
         await this.#ctx.db.write(async (em) => {
             const installed = await em.find(InstalledEntity, { source: name }, { fields: ['name'] });
             if (installed.length > 0) {
-                throw errors.inUse(installed.map((each) => each.name));
+                const names = installed.map((each) => each.name);
+                throw errors.inUse(names, `Apps of this source are installed: ${names.join(', ')}`);
             }
             await em.nativeDelete(AppEntity, { source: name });
             await em.nativeDelete(SourceEntity, { name });

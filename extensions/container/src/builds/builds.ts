@@ -75,7 +75,10 @@ export class Builds {
     /** Begins a build; `plugin`: who made it. @throws IN_USE 40901 while 50 builds wait for their context */
     begin(input: BuildInput, plugin: string | null): { readonly id: string } {
         if (this.#begun.size >= mostBegun) {
-            throw errors.inUse(`${mostBegun} builds that have no context yet`);
+            throw errors.inUse(
+                'builds',
+                `${mostBegun} builds wait for their context already: send theirs, or try again in an hour`
+            );
         }
         const id = randomBytes(12).toString('hex');
         const path = this.#storage.newPath('.builds');

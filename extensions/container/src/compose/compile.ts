@@ -203,8 +203,12 @@ function order(services: readonly ServiceModel[], problems: Problems): readonly 
             problems.error(['services', service.name, 'depends_on'], 'These services wait for each other');
             return;
         }
+        const optional = service.dependsOn.filter(({ required }) => !required).map((each) => each.service);
         for (const name of [...service.dependsOn.map((each) => each.service), ...joined(service)]) {
             const other = byName.get(name);
+            if (other === undefined && optional.includes(name)) {
+                continue;
+            }
             if (other === undefined) {
                 problems.error(
                     ['services', service.name, 'depends_on'],

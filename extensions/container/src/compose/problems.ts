@@ -1,4 +1,6 @@
 /** What is wrong with a compose file, gathered while it is read. */
+import type { FailureError } from '@portico/sdk';
+
 import { fail } from '../errors.ts';
 
 /** One fault. */
@@ -7,6 +9,15 @@ export interface ComposeError {
     readonly path: string;
     readonly line: number | null;
     readonly message: string;
+}
+
+/** @returns COMPOSE_INVALID 42250, whose message says the first fault */
+export function composeInvalid(errors: readonly ComposeError[]): FailureError {
+    const [{ path, line, message } = { path: '', line: null, message: '' }, ...others] = errors;
+    const place = [path, line === null ? '' : `line ${line}`].filter((part) => part !== '').join(', ');
+    const more = others.length === 0 ? '' : `, and ${others.length} more`;
+    const first = `${place === '' ? '' : `${place}: `}${message}${more}`;
+    return fail.COMPOSE_INVALID({ errors }, { message: `The compose file is not valid: ${first}` });
 }
 
 /** Faults, and keys that are not carried out. */
@@ -36,10 +47,15 @@ export class Problems {
     /** @throws COMPOSE_UNSUPPORTED 42251, COMPOSE_INVALID 42250 */
     refuse(): void {
         if (this.unsupported.length > 0) {
-            throw fail.COMPOSE_UNSUPPORTED({ keys: this.unsupported, errors: this.errors });
+            throw fail.COMPOSE_UNSUPPORTED(
+                { keys: this.unsupported, errors: this.errors },
+                {
+                    message: `The compose file has keys that are not carried out: ${this.unsupported.join(', ')}`
+                }
+            );
         }
         if (this.errors.length > 0) {
-            throw fail.COMPOSE_INVALID({ errors: this.errors });
+            throw composeInvalid(this.errors);
         }
     }
 }

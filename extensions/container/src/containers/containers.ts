@@ -7,7 +7,7 @@ import type { Inventory } from '../engine/inventory.ts';
 import { fail } from '../errors.ts';
 import type { Images, PullPolicy, PullRun } from '../images/images.ts';
 import { compareExposure, consentFor, type Exposure, type Finding } from '../policy/judge.ts';
-import type { Policy } from '../policy/policy.ts';
+import { consentRequired, type Policy } from '../policy/policy.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf, type LimitChange, mergeLimits, type Spec } from '../spec/spec.ts';
 import type { Making } from './making.ts';
@@ -89,6 +89,9 @@ export class Containers {
             unpause: running && !paused,
             kill: !running
         }[action];
+        if (!isSo && action === 'pause' && !running) {
+            throw errors.inUse(id, 'The container does not run: start it first');
+        }
         if (!isSo) {
             await engine.call('POST', `/containers/${container.Id}/${action}`, {
                 query:
@@ -151,7 +154,10 @@ export class Containers {
         const container = await inventory.container(id);
         this.mustBeFree(container);
         if (container.State.Running && !force) {
-            throw errors.inUse('the container itself, which runs');
+            throw errors.inUse(
+                container.Name.replace(/^\//, ''),
+                'The container runs: stop it first, or send force=true'
+            );
         }
         await making.remove(container.Id, volumes);
     }
@@ -162,6 +168,8 @@ export class Containers {
         if ((await inventory.findContainer(spec.name)) !== null) {
             throw errors.conflict('name');
         }
+        await images.mustCome(spec.image, options.pull);
+        await this.#mustHaveNetworks(spec);
         await this.#mustConsent(spec, [], options.consent);
         return ctx.task(
             {
@@ -227,6 +235,7 @@ export class Containers {
             });
         }
         const spec = change(before);
+        await this.#mustHaveNetworks(spec);
         const was = await this.#options.policy.judge([{ service: null, spec: before }], subjectOf(container));
         await this.#mustConsent(spec, was, consent);
         return {
@@ -252,7 +261,8 @@ export class Containers {
     mustBeSingle(container: InspectedContainer): void {
         this.mustBeFree(container);
         if (serviceOf(container) !== null) {
-            throw errors.inUse(`the stack ${container.Config.Labels?.[labelOf.project]}: change it there`);
+            const stack = container.Config.Labels?.[labelOf.project];
+            throw errors.inUse(stack, `The container belongs to the stack ${stack}: change the stack`);
         }
     }
 
@@ -318,7 +328,17 @@ export class Containers {
         );
         if (needed !== null && needed !== consent) {
             const plan: ConsentPlan = { findings, exposure, consent: needed };
-            throw fail.SPEC_CONSENT_REQUIRED({ plan });
+            throw consentRequired(plan);
+        }
+    }
+
+    /** @throws VALIDATION_FAILED 40001 for a network that is not there */
+    async #mustHaveNetworks({ networks }: Spec): Promise<void> {
+        const there = networks.length === 0 ? null : await this.#options.inventory.networks();
+        const at = networks.findIndex(({ name }) => there?.has(name) === false && name !== 'host');
+        if (at >= 0) {
+            const message = `There is no network ${networks[at]?.name}`;
+            throw errors.invalid([{ path: `networks.${at}.name`, message }]);
         }
     }
 

@@ -35,7 +35,10 @@ export async function execute(
 ): Promise<ExecOutcome> {
     const container = await inventory.container(id);
     if (!container.State.Running) {
-        throw errors.inUse('the container itself, which does not run');
+        throw errors.inUse(container.Name.replace(/^\//, ''), 'The container does not run: start it first');
+    }
+    if (container.State.Paused) {
+        throw errors.inUse(container.Name.replace(/^\//, ''), 'The container is paused: unpause it first');
     }
     const { Id: exec } = await engine.call<{ Id: string }>('POST', `/containers/${container.Id}/exec`, {
         body: {

@@ -66,7 +66,12 @@ export class Sessions {
     async #mustRun(container: string): Promise<string> {
         const { Id: id, State: state } = await this.#inventory.container(container);
         if (!state.Running || state.Paused) {
-            throw errors.inUse('the container itself, which does not run');
+            throw errors.inUse(
+                container,
+                state.Paused
+                    ? 'The container is paused: unpause it first'
+                    : 'The container does not run: start it first'
+            );
         }
         return id;
     }

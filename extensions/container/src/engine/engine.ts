@@ -3,7 +3,7 @@
 import { type IncomingMessage, request } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-import { errors, type FailureError, isFailure } from '@portico/sdk';
+import { createFailure, errors, type FailureError, isFailure } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
@@ -127,7 +127,7 @@ export class Engine {
                 last = error;
             }
         }
-        throw absent ? errors.toolMissing('docker', 'apt-get install docker.io') : last;
+        throw absent ? missingEngine(setting) : last;
     }
 
     async #request(
@@ -170,7 +170,10 @@ export class Engine {
             patience === 0
                 ? null
                 : setTimeout(
-                      () => sent.destroy(fail.ENGINE_DOWN({ why: `no answer in ${patience / 1_000} s` })),
+                      () =>
+                          sent.destroy(
+                              fail.ENGINE_DOWN({ why: `it gave no answer in ${patience / 1_000} s` })
+                          ),
                       patience
                   );
         try {
@@ -273,7 +276,34 @@ function failureOf(status: number, text: string): FailureError {
         // Podman's package only recommends it.
         return errors.toolMissing('the first process of containers with init', 'apt-get install catatonit');
     }
-    return fail.ENGINE_REFUSED({ engine: message.slice(0, 2_000), status });
+    const engine = message === '' ? `status ${status}, without a word` : message.slice(0, 2_000);
+    const known = knownRefusal(engine);
+    return fail.ENGINE_REFUSED({ engine, status }, known === null ? {} : { message: known });
+}
+
+/** What people meet most often, in words that say what to do. */
+function knownRefusal(engine: string): string | null {
+    const [, port] =
+        /Bind for (\S+) failed: port is already allocated/.exec(engine) ??
+        /listen \w+ (\S+): bind: address already in use/.exec(engine) ??
+        [];
+    if (port !== undefined) {
+        return `The port ${port} of this machine is taken: choose another one, or end what has it`;
+    }
+    const [, program] = /exec: \\?"([^"\\]+)\\?": executable file not found in \$PATH/.exec(engine) ?? [];
+    return program === undefined
+        ? null
+        : `The image has no program ${program}: see the command and the entry point`;
+}
+
+/** @returns TOOL_MISSING 50302 */
+function missingEngine(setting: string | undefined): FailureError {
+    const install = 'apt-get install docker.io';
+    const message =
+        setting === undefined
+            ? `There is no container engine at ${places.join(' and ')}: install one, or start it`
+            : `There is no container engine at ${setting}: see the setting \`socket\``;
+    return createFailure({ code: 50302, reason: 'TOOL_MISSING', message, data: { tool: 'docker', install } });
 }
 
 function downOf(error: unknown): FailureError {

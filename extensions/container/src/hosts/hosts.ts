@@ -74,7 +74,8 @@ export class ContainerHosts {
             (input.publish ? await this.#publish(input, actor, signal) : null);
         if (found === null) {
             throw errors.inUse(
-                `nothing yet: port ${input.port} is not published; send publish, or publish it`
+                input.container ?? `${input.stack}/${input.service}`,
+                `No container that runs publishes port ${input.port}: start it, or send "publish": true to have the port published on 127.0.0.1`
             );
         }
         const { domain, ssl, sslMode } = input;

@@ -1,8 +1,8 @@
 /** Images as archives: taken in, and given out; and images that a registry finds. */
-import { type Actor, isFailure, type TaskView } from '@portico/sdk';
+import { type Actor, type FailureError, isFailure, type TaskView } from '@portico/sdk';
 
 import { type Engine, wholly } from '../engine/engine.ts';
-import { fail } from '../errors.ts';
+import { engineWords, fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Storage } from '../storage/storage.ts';
 import { progressOf } from './progress.ts';
@@ -26,6 +26,8 @@ interface Found {
 /** The most bytes of an archive of images. */
 export const archiveBytes = 20 * 1024 * 1024 * 1024;
 const mostFound = 50;
+const notLoaded = (said: string): FailureError =>
+    fail.ENGINE_REFUSED({ engine: said, status: 200 }, { message: `This is no archive of images: ${said}` });
 
 /** Loads, saves and searches images. */
 export class ImageArchives {
@@ -67,7 +69,7 @@ export class ImageArchives {
             patienceMs: 0
         });
         const images: string[] = [];
-        for await (const { stream = '' } of progressOf(response)) {
+        for await (const { stream = '' } of progressOf(response, notLoaded)) {
             const [, name] = /^Loaded image(?: ID|\(s\))?: (\S+)/.exec(stream) ?? [];
             if (name !== undefined) {
                 images.push(...name.split(',').map(familiarName));
@@ -102,7 +104,7 @@ export class ImageArchives {
             }));
         } catch (error) {
             if (isFailure(error) && (error.code === 42254 || error.code === 40400)) {
-                throw fail.REGISTRY_FAILED({ message: error.message });
+                throw fail.REGISTRY_FAILED({ message: engineWords(error) });
             }
             throw error;
         }

@@ -4,7 +4,7 @@ import { type Actor, errors, isFailure, type TaskRun, type TaskView } from '@por
 import type { InspectedImage, ListedImage } from '../engine/documents.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
-import { fail } from '../errors.ts';
+import { engineWords, fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { digestIn } from './digest.ts';
 import { LayerProgress, progressOf } from './progress.ts';
@@ -90,7 +90,7 @@ export class Images {
     async #mustFind(reference: string): Promise<InspectedImage> {
         const image = await this.#inventory.image(reference);
         if (image === null) {
-            throw errors.notFound('There is no image of that name');
+            throw errors.notFound(`There is no image ${reference} here`);
         }
         return image;
     }
@@ -107,7 +107,7 @@ export class Images {
     async remove(reference: string, force: boolean): Promise<void> {
         const { id, usedBy } = await this.get(reference);
         if (usedBy.length > 0) {
-            throw errors.inUse(usedBy.join(', '));
+            throw errors.inUse(usedBy.join(', '), `Containers are made of this image: ${usedBy.join(', ')}`);
         }
         await this.#engine.call('DELETE', `/images/${encodeURIComponent(id)}`, {
             query: { force },
@@ -178,10 +178,15 @@ export class Images {
         if (found !== null) {
             return { id: found.Id, digest: digestIn(found, image) };
         }
-        if (pull === 'never') {
-            throw errors.notFound(`There is no image ${image}`);
-        }
+        await this.mustCome(image, pull);
         return this.pull(image, run);
+    }
+
+    /** What can be said of an image before a task begins. @throws NOT_FOUND 40400 for one that is absent and never pulled */
+    async mustCome(image: string, pull: PullPolicy): Promise<void> {
+        if (pull === 'never' && (await this.#inventory.image(image)) === null) {
+            throw errors.notFound(`There is no image ${image} here, and it is not to be pulled`);
+        }
     }
 
     /** Pulls an image. @throws REGISTRY_FAILED 50250 */
@@ -208,7 +213,7 @@ export class Images {
             }
         } catch (error) {
             if (isFailure(error) && (error.code === 40400 || error.code === 42254)) {
-                throw fail.REGISTRY_FAILED({ message: error.message });
+                throw fail.REGISTRY_FAILED({ message: engineWords(error) });
             }
             throw error;
         }

@@ -1,6 +1,8 @@
 /** Reads what the engine says while it pulls, pushes, loads or builds: one JSON document a line. */
 import type { IncomingMessage } from 'node:http';
 
+import type { FailureError } from '@portico/sdk';
+
 import { fail } from '../errors.ts';
 import { readJsonLines } from '../streams/frames.ts';
 
@@ -14,11 +16,16 @@ export interface ProgressLine {
     readonly aux?: { readonly ID?: string; readonly Digest?: string; readonly Tag?: string };
 }
 
-/** The lines as they come. @throws REGISTRY_FAILED 50250 when one says that it failed */
-export async function* progressOf(response: IncomingMessage): AsyncGenerator<ProgressLine> {
+const registryFailed = (message: string): FailureError => fail.REGISTRY_FAILED({ message });
+
+/** The lines as they come. @throws REGISTRY_FAILED 50250, or what `failureOf` makes of it, when one says that it failed */
+export async function* progressOf(
+    response: IncomingMessage,
+    failureOf: (said: string) => FailureError = registryFailed
+): AsyncGenerator<ProgressLine> {
     for await (const said of readJsonLines<ProgressLine>(response)) {
         if (said.error !== undefined) {
-            throw fail.REGISTRY_FAILED({ message: said.error.slice(0, 2_000) });
+            throw failureOf(said.error.slice(0, 2_000));
         }
         yield said;
     }

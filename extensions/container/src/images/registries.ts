@@ -95,7 +95,13 @@ export class Registries {
                 data?: { engine?: string };
                 message: string;
             };
-            throw code === 42254 ? fail.REGISTRY_FAILED({ message: data?.engine ?? message }) : error;
+            const why = data?.engine ?? message;
+            throw code === 42254
+                ? fail.REGISTRY_FAILED(
+                      { message: why },
+                      { message: `The login to ${row.server} failed: ${why}` }
+                  )
+                : error;
         }
         return { ok: true };
     }

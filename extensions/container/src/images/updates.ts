@@ -81,7 +81,7 @@ export class ImageUpdates {
     async #boundOf(reference: string): Promise<BoundImage> {
         const image = await this.#inventory.image(reference);
         if (image === null) {
-            throw errors.notFound('There is no image of that name');
+            throw errors.notFound(`There is no image ${reference} here`);
         }
         return { id: image.Id, digest: digestIn(image, reference) };
     }

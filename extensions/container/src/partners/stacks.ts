@@ -129,7 +129,7 @@ async function run(
         .filter(({ Labels: labels, State }) => labels?.[labelOf.service] === service && State === 'running')
         .sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
     if (first === undefined) {
-        throw errors.inUse(`the service ${service} itself, which does not run`);
+        throw errors.inUse(service, `No container of the service ${service} runs`);
     }
     return execute(services, first.Id, command, signal);
 }

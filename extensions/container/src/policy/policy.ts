@@ -1,7 +1,7 @@
 /** Brings together what the policy judges by: settings, exceptions, and the machine's own folders. */
 import { posix } from 'node:path';
 
-import { isFailure } from '@portico/sdk';
+import { type FailureError, isFailure } from '@portico/sdk';
 
 import type { EngineInfo } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
@@ -9,13 +9,24 @@ import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf, type Mount, type NetworkUse, type Spec } from '../spec/spec.ts';
 import type { Exceptions } from './exceptions.ts';
-import { type Finding, judge, type PolicyContext, refusals } from './judge.ts';
+import { type Exposure, type Finding, judge, type PolicyContext, refusals } from './judge.ts';
 
 /** What is judged together. */
 export interface JudgedSpec {
     readonly service: string | null;
     readonly spec: Spec;
 }
+
+const textOf = ({ rule, service, detail }: Finding): string =>
+    `${service === null ? '' : `${service}: `}${rule} ${detail}`;
+
+/** @returns POLICY_REFUSED 42253 */
+export const policyRefused = (findings: readonly Finding[]): FailureError =>
+    fail.POLICY_REFUSED({ findings, what: findings.map(textOf).join(', ') });
+
+/** @returns SPEC_CONSENT_REQUIRED 40951 */
+export const consentRequired = (plan: { readonly exposure: Exposure }): FailureError =>
+    fail.SPEC_CONSENT_REQUIRED({ plan, what: plan.exposure.added.map(textOf).join(', ') });
 
 /** Judges specs as they would reach the engine now. */
 export class Policy {
@@ -105,7 +116,7 @@ export class Policy {
     refuse(findings: readonly Finding[]): void {
         const refused = refusals(findings);
         if (refused.length > 0) {
-            throw fail.POLICY_REFUSED({ findings: refused });
+            throw policyRefused(refused);
         }
     }
 

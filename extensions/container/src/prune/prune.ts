@@ -51,7 +51,14 @@ interface DiskUsage {
           }[]
         | null;
     readonly BuildCache?:
-        readonly { readonly ID: string; readonly Size: number; readonly InUse: boolean }[] | null;
+        | readonly {
+              readonly ID: string;
+              readonly Size: number;
+              readonly InUse: boolean;
+              readonly CreatedAt?: string;
+              readonly LastUsedAt?: string | null;
+          }[]
+        | null;
 }
 
 const slowMs = 120_000;
@@ -115,7 +122,10 @@ export class Prune {
             volumes: () => this.#volumes(input, disk),
             buildCache: async () =>
                 (disk.BuildCache ?? [])
-                    .filter(({ InUse }) => !InUse)
+                    .filter(
+                        ({ InUse, CreatedAt: created = '', LastUsedAt: used }) =>
+                            !InUse && isOld(Date.parse(used ?? created), input)
+                    )
                     .map(({ ID: id, Size: bytes }) => ({ kind: 'buildCache', id, name: id, bytes }))
         };
         const found: Prunable[] = [];

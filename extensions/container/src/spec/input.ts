@@ -12,6 +12,7 @@ const short = () => joi.string().max(200);
 const sized = () => joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER);
 const seconds = () => joi.number().min(0).max(86_400);
 const advanced = { ui: { advanced: true } } as const;
+const imageWords = 'the name of an image, such as nginx:1.27';
 
 /** The name of an image. */
 export const imageName = () =>
@@ -20,7 +21,8 @@ export const imageName = () =>
             .string()
             .max(255)
             .custom(
-                (value: string, { error }) => (isReference(value) ? value : error('any.invalid')),
+                (value: string, { error }) =>
+                    isReference(value) ? value : error('string.pattern.name', { name: imageWords }),
                 'name of an image'
             )
             .required()
@@ -41,7 +43,8 @@ const port = joi.object({
         joi
             .string()
             .custom(
-                (value: string, { error }) => (isIP(value) === 0 ? error('any.invalid') : value),
+                (value: string, { error }) =>
+                    isIP(value) === 0 ? error('string.pattern.name', { name: 'an IP address' }) : value,
                 'an address'
             )
             .default('127.0.0.1')
@@ -206,7 +209,8 @@ export const changedSpecFields = {
             .string()
             .max(255)
             .custom(
-                (value: string, { error }) => (isReference(value) ? value : error('any.invalid')),
+                (value: string, { error }) =>
+                    isReference(value) ? value : error('string.pattern.name', { name: imageWords }),
                 'name of an image'
             )
             .optional()

@@ -6,7 +6,7 @@ import type { Inventory } from '../engine/inventory.ts';
 import type { StackRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { StackControl } from './control.ts';
-import { type Deployer, imagesOf, type StackChange } from './deploying/deployer.ts';
+import { type Deployer, imagesOf, isChosen, type StackChange } from './deploying/deployer.ts';
 import type { Planner } from './planner.ts';
 import { exposedBy, type StackStore } from './revisions.ts';
 import type { AutoUpdate, DeployInput, StackSource } from './source.ts';
@@ -59,10 +59,16 @@ export class StackChanges {
         const { planner, store, inventory } = this.#options;
         const { name, description, compose, env, consent, autoUpdate } = input;
         if ((await store.find(name)) !== null) {
-            throw errors.conflict('name');
+            throw errors.conflict(
+                'name',
+                `There is a stack ${name} already: change that one, or take another name`
+            );
         }
         if ((await inventory.list(name)).length > 0) {
-            throw errors.inUse('containers of a stack of that name that is not managed here');
+            throw errors.inUse(
+                name,
+                'There are containers of a stack of this name that is not managed here: adopt it, or take another name'
+            );
         }
         const plan = await planner.plan({ ...input, owner: plugin, exposed: [] });
         planner.check(plan, consent);
@@ -76,6 +82,7 @@ export class StackChanges {
             owner: plugin,
             because: 'created',
             before: null,
+            services: [],
             pull: false,
             by,
             isNew: true
@@ -105,11 +112,7 @@ export class StackChanges {
         const pinned = isSource ? undefined : new Map(Object.entries(before.images));
         const plan = await planner.plan({ name, owner, ...source, exposed, digests, pinned });
         planner.check(plan, input.consent);
-        if (input.autoUpdate !== undefined) {
-            const { mode, everyHours } = input.autoUpdate;
-            await store.setAutoUpdate(name, { autoUpdate: mode, autoHours: everyHours });
-        }
-        return this.#deploy({
+        const work = this.#deploy({
             ...input,
             ...source,
             name,
@@ -117,10 +120,25 @@ export class StackChanges {
             because: 'changed',
             before: row.revision === 0 ? null : before,
             pinned,
+            services: [],
             pull: false,
             by: actor?.username ?? plugin,
             isNew: false
         });
+        return input.autoUpdate === undefined ? work : this.#withAutoUpdate(work, input.autoUpdate);
+    }
+
+    /** Stores how a stack updates by itself once its deploy has succeeded. */
+    #withAutoUpdate(work: StackWork, { mode, everyHours }: AutoUpdate): StackWork {
+        const { store, stacks } = this.#options;
+        return {
+            ...work,
+            async run(run) {
+                await work.run(run);
+                await store.setAutoUpdate(work.stack, { autoUpdate: mode, autoHours: everyHours });
+                return stacks.get(work.stack);
+            }
+        };
     }
 
     /**
@@ -160,6 +178,7 @@ export class StackChanges {
             because: `rollback to ${revision}`,
             before,
             pinned,
+            services: [],
             pull: false,
             by: actor?.username ?? plugin,
             isNew: false
@@ -167,9 +186,10 @@ export class StackChanges {
     }
 
     /**
-     * An action. `redeploy` makes what runs be what the revision says; with `pull` it takes newer images of the same tags.
+     * An action on some services; none named: on all. `up` and `redeploy` make what runs be what the revision says; with `pull` they take newer
+     * images of the same tags.
      *
-     * @throws STACK_OWNED 40950 for newer images of a stack that another plugin made
+     * @throws VALIDATION_FAILED 40001 for a service that the stack has not; STACK_OWNED 40950 for newer images of a stack that another plugin made
      */
     async act(
         name: string,
@@ -180,11 +200,10 @@ export class StackChanges {
         const { store, control, stacks } = this.#options;
         if (action === 'up' || action === 'redeploy') {
             const found = pull ? await this.mine(name, plugin) : await store.get(name);
-            return this.redeploy(found, { because: action, pull, by: actor?.username ?? plugin });
+            await this.#mustHave(name, services);
+            return this.redeploy(found, { because: action, services, pull, by: actor?.username ?? plugin });
         }
-        if ((await store.find(name)) === null) {
-            await stacks.get(name);
-        }
+        await this.#mustHave(name, services);
         return {
             stack: name,
             kind: action,
@@ -197,18 +216,37 @@ export class StackChanges {
         };
     }
 
+    /** @throws NOT_FOUND 40400, VALIDATION_FAILED 40001 */
+    async #mustHave(name: string, services: readonly string[]): Promise<void> {
+        const stack = await this.#options.stacks.get(name);
+        const known = stack.services.map((each) => each.name);
+        const at = services.findIndex((service) => !known.includes(service));
+        if (at >= 0) {
+            const message = `The stack has no service ${services[at]}; it has ${known.join(', ')}`;
+            throw errors.invalid([{ path: `services.${at}`, message }]);
+        }
+    }
+
     /** What runs becomes what the revision says, or with `pull` newer images of the same tags. */
     async redeploy(
         { name, owner, revision }: StackRow,
         {
             because,
+            services = [],
             pull,
             by
-        }: { readonly because: string; readonly pull: boolean; readonly by: string | null }
+        }: {
+            readonly because: string;
+            readonly services?: readonly string[];
+            readonly pull: boolean;
+            readonly by: string | null;
+        }
     ): Promise<StackWork> {
         const before = await this.#options.store.revision(name, revision);
         const { compose, env, images } = before;
-        const pinned = pull ? undefined : new Map(Object.entries(images));
+        const pinned = new Map(
+            Object.entries(images).filter(([service]) => !pull || !isChosen(service, services))
+        );
         return {
             ...this.#deploy({
                 ...usualDeploy,
@@ -219,6 +257,7 @@ export class StackChanges {
                 because,
                 before,
                 pinned,
+                services,
                 pull,
                 by,
                 isNew: false

@@ -1,11 +1,11 @@
 /** Says what a compose file would come to now: what is refused, what is exposed anew, and what changes. It changes nothing. */
 import { compile, type Compiled, type CompiledContainer } from '../compose/compile.ts';
+import { composeInvalid } from '../compose/problems.ts';
 import type { ListedContainer } from '../engine/documents.ts';
 import type { Inventory } from '../engine/inventory.ts';
-import { fail } from '../errors.ts';
 import { digestIn } from '../images/digest.ts';
 import { compareExposure, consentFor, type Exposure, type Finding } from '../policy/judge.ts';
-import type { Policy } from '../policy/policy.ts';
+import { consentRequired, type Policy } from '../policy/policy.ts';
 import type { Ctx } from '../settings.ts';
 import { hashOf, labelOf } from '../spec/spec.ts';
 import { bindDigests } from './deploying/digests.ts';
@@ -114,7 +114,7 @@ export class Planner {
         plan.compiled.refuse();
         this.#policy.refuse(plan.findings);
         if (plan.consent !== null && plan.consent !== consent) {
-            throw fail.SPEC_CONSENT_REQUIRED({ plan: viewOf(plan) });
+            throw consentRequired(viewOf(plan));
         }
     }
 
@@ -183,7 +183,7 @@ export class Planner {
                 message: `Another container is named ${spec.name}`
             }));
         if (errors.length > 0) {
-            throw fail.COMPOSE_INVALID({ errors });
+            throw composeInvalid(errors);
         }
     }
 }

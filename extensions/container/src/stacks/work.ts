@@ -78,7 +78,10 @@ export class StackRunner {
     /** @throws IN_USE 40901 */
     #mustBeFree(stack: string): void {
         if (this.#busy.has(stack)) {
-            throw errors.inUse('another change of the stack, which is under way');
+            throw errors.inUse(
+                stack,
+                'Another change of this stack is under way: wait for its end, or cancel it'
+            );
         }
     }
 

@@ -39,7 +39,7 @@ export class Logs {
         return this.#read(container.Id, container.Config.Tty === true, query);
     }
 
-    /** The lines of all containers of a stack, each as it comes. @throws NOT_FOUND 40400 */
+    /** The lines of all containers of a stack, each as it comes; none where it has no container. */
     async stack(name: string, service: string | undefined, query: LogQuery): Promise<AsyncIterable<LogLine>> {
         const listed = (await this.#inventory.list(name)).filter(
             ({ Labels: labels }) => service === undefined || labels?.[labelOf.service] === service

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { posix } from 'node:path';
 
-import { errors, isFailure } from '@portico/sdk';
+import { errors, type FailureError, isFailure } from '@portico/sdk';
 
 import type { Making } from '../containers/making.ts';
 import type { EngineVolume } from '../engine/documents.ts';
@@ -179,6 +179,13 @@ export class VolumeArchives {
         });
     }
 }
+
+/** @param users - names of the containers that have the volume */
+export const volumeInUse = (users: readonly string[]): FailureError =>
+    errors.inUse(
+        users.join(', '),
+        `Containers have this volume, also where they are stopped: ${users.join(', ')}. Remove them first`
+    );
 
 /** Whether a volume is a folder of the engine's own, and not a mount of something else. */
 export const isPlain = ({ Driver: driver, Options: options }: EngineVolume): boolean =>

@@ -83,16 +83,24 @@ export class Queue {
         } else if (activeStates.includes(deployment.state)) {
             throw fail.DEPLOYING({ number: deployment.number });
         } else {
-            throw errors.inUse('It is over');
+            throw errors.inUse(
+                deployment.number,
+                `Deployment ${deployment.number} is over: it is ${deployment.state}`
+            );
         }
         return this.#store.deployment(id);
     }
 
-    /** Does work on a project while no deployment of it is under way, and none begins. @throws DEPLOYING 40950 */
+    /** Does work on a project while no deployment of it is under way, and none begins. @throws DEPLOYING 40950; IN_USE 40901 for a second change */
     async hold<T>(projectId: number, work: () => Promise<T>): Promise<T> {
         const running = this.#running.get(projectId);
         if (running !== undefined || this.#held.has(projectId)) {
-            throw fail.DEPLOYING({ number: running?.number ?? 0 });
+            throw running === undefined
+                ? errors.inUse(projectId, 'Another change of this project is under way: wait for its end')
+                : fail.DEPLOYING(
+                      { number: running.number },
+                      { message: `Deployment ${running.number} is under way: wait for its end, or cancel it` }
+                  );
         }
         this.#held.add(projectId);
         try {

@@ -46,25 +46,14 @@ export class Variables {
 
     /** Replaces the variables of an owner whole. @throws VALIDATION_FAILED 40001 */
     async replace(owner: Owner, given: readonly VariableInput[]): Promise<readonly Variable[]> {
-        const before = new Map((await this.read(owner)).map((each) => [each.name, each]));
-        const faults: { path: string; message: string }[] = [];
-        const vars = given.map(({ value, ...said }, at): Variable => {
-            // A change has no defaults of its own.
-            const rest = { secret: false, build: true, run: true, preview: true, ...said };
-            if (refusedNames.test(rest.name)) {
-                faults.push({ path: `vars.${at}.name`, message: `${rest.name} is not a project's to set` });
-            }
-            const kept = rest.secret ? before.get(rest.name)?.value : undefined;
-            if ((value === undefined || value === null) && kept === undefined) {
-                faults.push({ path: `vars.${at}.value`, message: 'There is no value that could be kept' });
-            }
-            return { ...rest, value: value ?? kept ?? '' };
-        });
-        if (faults.length > 0) {
-            throw errors.invalid(faults);
-        }
+        const vars = merged(given, await this.read(owner));
         await this.#store(owner, vars);
         return vars;
+    }
+
+    /** What is kept when the variables of an owner are replaced; null: the owner is new. It changes nothing. @throws VALIDATION_FAILED 40001 */
+    async sealed(owner: Owner | null, given: readonly VariableInput[]): Promise<string> {
+        return this.#seal(merged(given, owner === null ? [] : await this.read(owner)));
     }
 
     /** Copies all variables of one project to another, secrets too. */
@@ -102,11 +91,37 @@ export class Variables {
     }
 
     async #store(owner: Owner, vars: readonly Variable[]): Promise<void> {
-        const sealed = await this.#ctx.secrets.seal(JSON.stringify(vars));
+        const sealed = await this.#seal(vars);
         await this.#ctx.db.write(async (em) => {
             await em.upsert(VariablesEntity, { owner, sealed });
         });
     }
+
+    #seal(vars: readonly Variable[]): Promise<string> {
+        return this.#ctx.secrets.seal(JSON.stringify(vars));
+    }
+}
+
+/** Variables after a change; a secret without a value keeps the one of before. @throws VALIDATION_FAILED 40001 */
+function merged(given: readonly VariableInput[], kept: readonly Variable[]): readonly Variable[] {
+    const before = new Map(kept.map((each) => [each.name, each]));
+    const faults: { path: string; message: string }[] = [];
+    const vars = given.map(({ value, ...said }, at): Variable => {
+        // A change has no defaults of its own.
+        const rest = { secret: false, build: true, run: true, preview: true, ...said };
+        if (refusedNames.test(rest.name)) {
+            faults.push({ path: `vars.${at}.name`, message: `${rest.name} is not a project's to set` });
+        }
+        const known = rest.secret ? before.get(rest.name)?.value : undefined;
+        if ((value === undefined || value === null) && known === undefined) {
+            faults.push({ path: `vars.${at}.value`, message: 'There is no value that could be kept' });
+        }
+        return { ...rest, value: value ?? known ?? '' };
+    });
+    if (faults.length > 0) {
+        throw errors.invalid(faults);
+    }
+    return vars;
 }
 
 /** Variables without the values of secrets. */

@@ -291,7 +291,8 @@ function registerEnds(ctx: Ctx, { connections, git, store }: Services): void {
             const { id, name: called } = await connections.get(request.params.id);
             const users = (await store.projects()).filter(({ config }) => config.source.connection === id);
             if (users.length > 0) {
-                throw errors.inUse(users.map((project) => project.name));
+                const names = users.map((project) => project.name);
+                throw errors.inUse(names, `Projects use this connection: ${names.join(', ')}`);
             }
             audit({ resourceId: id, before: { name: called } });
             await connections.remove(id);

@@ -103,7 +103,7 @@ function registerBegin(ctx: Ctx, { store, queue }: Services): void {
         async handler({ params, payload, audit }) {
             const project = await store.project(params.id);
             if (!project.config.enabled) {
-                throw errors.inUse('The project is not enabled');
+                throw errors.inUse(project.name, 'The project is not enabled: enable it first');
             }
             await checkTools(ctx, project.config).catch(refuseTool);
             const added = await queue.add({
@@ -152,7 +152,10 @@ function registerRollback(ctx: Ctx, { store, queue }: Services): void {
                           .filter(({ state }) => state === 'retired')
                           .sort((one, other) => (other.switchedAt ?? 0) - (one.switchedAt ?? 0))[0]
                     : await store.deployment(payload.deployment);
-            if (wanted === undefined || wanted.projectId !== project.id || !wanted.kept) {
+            if (wanted === undefined) {
+                throw fail.NOT_KEPT(null, { message: 'No release that served before is kept' });
+            }
+            if (wanted.projectId !== project.id || !wanted.kept) {
                 throw fail.NOT_KEPT();
             }
             const added = await queue.add({
@@ -234,8 +237,11 @@ function registerEnds(ctx: Ctx, { store, queue, retention }: Services): void {
             const deployment = await store.deployment(params.id);
             const project = await store.project(deployment.projectId);
             audit({ resourceId: deployment.id });
-            if (project.live === deployment.id || queue.isBusy(project.id)) {
-                throw errors.inUse(project.name);
+            if (project.live === deployment.id) {
+                throw errors.inUse(
+                    project.name,
+                    'This release serves: deploy or roll back to another one first'
+                );
             }
             if (!deployment.kept) {
                 throw fail.NOT_KEPT();

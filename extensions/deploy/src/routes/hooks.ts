@@ -72,6 +72,7 @@ function registerTaking(ctx: Ctx, { hooks, previews }: Services): void {
         summary: 'Take a push of a git server',
         description:
             'Signed by the secret of the hook: `X-Hub-Signature-256`, `X-Gitea-Signature` or `webhook-signature`.',
+        answers: ['done', 'task'],
         ui: { role: 'hidden' },
         accepts: ['application/json', 'application/x-www-form-urlencoded'],
         maxBytes: mostBytes,

@@ -249,8 +249,9 @@ function checkDescribed(kind: Kind, route: AnyRoute, wrong: (what: string) => ne
     if (fault !== null) {
         wrong(`says what no page understands: ${fault}`);
     }
-    if (answers !== undefined && !successes.includes(answers as string)) {
-        wrong(`answers ${JSON.stringify(answers)}: it is one of ${successes.join(', ')}`);
+    const given = answers === undefined ? successes : [answers].flat();
+    if (given.length === 0 || given.some((each) => !successes.includes(each as string))) {
+        wrong(`answers ${JSON.stringify(answers)}: it is one of ${successes.join(', ')}, or a list of them`);
     }
     if (answers !== undefined && kind !== 'json' && kind !== 'upload') {
         wrong('says how it answers, which only a JSON route and an upload do');

@@ -15,7 +15,7 @@ interface Fault {
 /** joi's own messages would repeat the value, which may be a secret, and show a regular expression to users. */
 const messages = {
     'string.pattern.base': '{{#label}} is not of the documented form',
-    'string.pattern.name': '{{#label}} is not a valid {{#name}}'
+    'string.pattern.name': '{{#label}} has a wrong form; expected: {{#name}}'
 };
 /** joi's options for a body, and for settings. */
 export const bodyOptions: Joi.ValidationOptions = {

@@ -12,6 +12,33 @@ const service = (lines: string): string => `services:\n  web:\n    image: bb\n  
 const messages = ({ errors }: Compiled): string => errors.map(({ message }) => message).join('; ');
 
 describe('A compose file', () => {
+    it('puts the networks of a service in the order of their priorities', () => {
+        const compiled = read(`
+services: { web: { image: bb, networks: { low: {}, high: { priority: 10 }, middle: { priority: 5 } } } }
+networks: { low: {}, high: {}, middle: {} }
+`);
+        expect(compiled.errors).to.equal([]);
+        const [web] = compiled.services;
+        expect(web?.containers[0]?.spec.networks.map(({ name }) => name)).to.equal([
+            'demo_high',
+            'demo_middle',
+            'demo_low'
+        ]);
+    });
+
+    it('waits for a service that it can do without only where that is active', () => {
+        const file = (required: string): string => `
+services:
+  web: { image: bb, depends_on: { debug: { condition: service_started${required} } } }
+  debug: { image: bb, profiles: [debug] }
+`;
+        expect(messages(read(file('')))).to.equal('There is no active service debug');
+        expect(read(file(', required: false')).services.map(({ name }) => name)).to.equal(['web']);
+        expect(
+            read(file(', required: false'), 'COMPOSE_PROFILES=debug').services.map(({ name }) => name)
+        ).to.equal(['debug', 'web']);
+    });
+
     it('becomes containers, networks and volumes as Compose names them', () => {
         const compiled = read(
             `

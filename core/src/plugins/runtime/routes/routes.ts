@@ -12,6 +12,8 @@ export function routesOf(documents: readonly RouteDocument[], host: RouteHost): 
     return documents.map((document) => routeOf(document, host));
 }
 
+const statusOfSuccess = { done: 200, made: 201, task: 202 } as const;
+
 function routeOf(document: RouteDocument, host: RouteHost): Route {
     const {
         kind,
@@ -45,7 +47,7 @@ function routeOf(document: RouteDocument, host: RouteHost): Route {
             ...remote('payload', schemas)
         },
         ...(schemas.returns === undefined ? {} : { returns: schemaOf(schemas.returns) }),
-        ...(answers === undefined ? {} : { answers: [{ done: 200, made: 201, task: 202 }[answers]] }),
+        ...(answers === undefined ? {} : { answers: [answers].flat().map((each) => statusOfSuccess[each]) }),
         ...(events === undefined
             ? {}
             : {

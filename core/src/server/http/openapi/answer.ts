@@ -1,5 +1,6 @@
 /** What a route answers: success by its kind, and every failure that it can have. */
 import { statusOf } from '@portico/sdk';
+import type { Schema } from 'joi';
 
 import type { Reason } from '../../../platform/errors.ts';
 import type { JsonSchema } from '../json-schema/description.ts';
@@ -34,13 +35,18 @@ export function responsesOf(route: Route, context: AnswerContext): Record<string
     return { ...successes(route, context), ...refusals(context, route.kind === 'http') };
 }
 
-function successes(route: Route, { name, nameEvent, statuses }: AnswerContext): Record<string, JsonSchema> {
+function successes(
+    route: Route,
+    { name, nameEvent, statuses, isPlugin }: AnswerContext
+): Record<string, JsonSchema> {
     const unchanged = { 304: { $ref: '#/components/responses/NotModified' } };
     switch (route.kind) {
         case 'json':
         case 'upload': {
             const data = dataOf(route, name);
-            const all = Object.fromEntries(statuses.map((status) => [status, success(route, status, data)]));
+            const all = Object.fromEntries(
+                statuses.map((status) => [status, success(route, status, data, isPlugin)])
+            );
             return route.method === 'GET' ? { ...all, ...unchanged } : all;
         }
         case 'stream':
@@ -146,10 +152,17 @@ function dataOf(route: Route, name: Name): JsonSchema | null {
         : name(schema, false);
 }
 
-function success(route: Route, status: number, data: JsonSchema | null): JsonSchema {
+/** Whether a schema is one of several, of which a task is one. */
+const isChoice = (schema: unknown): boolean =>
+    (schema as Schema | undefined)?.describe().type === 'alternatives';
+
+function success(route: Route, status: number, data: JsonSchema | null, isPlugin: boolean): JsonSchema {
     const long = status === 202;
-    // A route that always begins long work may say what it is followed by; else it is a task.
-    const isOwn = data !== null && route.answers?.length === 1;
+    // A route that always begins long work may say what it is followed by, and so may one of a plugin that answers in one shape; else it is a task.
+    const isOwn =
+        data !== null &&
+        (route.answers?.length === 1 ||
+            (isPlugin && route.answers !== undefined && !isChoice(route.returns)));
     const shape = long && !isOwn ? { $ref: '#/components/schemas/Task' } : data;
     const isList = shape !== null && [shape['type']].flat().includes('array');
     const reads = route.method === 'GET';

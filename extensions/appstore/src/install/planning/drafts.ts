@@ -193,7 +193,12 @@ export class Drafts {
             throw errors.invalid([{ path: 'version', message: `The source has ${row.version}` }]);
         }
         this.refuseSource(offered);
-        if (!isSigned(source) && !(source.acceptUnsigned && input.acknowledgeUnsigned)) {
+        if (!isSigned(source) && !source.acceptUnsigned) {
+            throw fail.UNSIGNED_NOT_ACCEPTED(null, {
+                message: `The source ${source.name} has no signatures, and is not accepted without: set its \`acceptUnsigned\``
+            });
+        }
+        if (!isSigned(source) && !input.acknowledgeUnsigned) {
             throw fail.UNSIGNED_NOT_ACCEPTED();
         }
         const architecture = await this.#planner.architecture();
@@ -209,7 +214,7 @@ export class Drafts {
             throw fail.INDEX_INVALID({ why: 'it has expired: sync the source' });
         }
         if (!source.enabled) {
-            throw errors.inUse('the source, which is disabled');
+            throw errors.inUse(source.name, `The source ${source.name} is disabled: enable it first`);
         }
     }
 
@@ -236,7 +241,10 @@ export class Drafts {
         const leftover = await this.#store.leftover(name ?? app);
         if (!reuseData) {
             if (leftover !== null && name !== undefined) {
-                throw errors.inUse('data that an app of this name left: take them up, or remove them');
+                throw errors.inUse(
+                    name,
+                    'An app of this name left data: send "reuseData": true to take them up, remove them, or take another name'
+                );
             }
             return null;
         }

@@ -18,6 +18,8 @@ import { readPorts } from './ports.ts';
 export interface Dependency {
     readonly service: string;
     readonly condition: 'service_started' | 'service_healthy' | 'service_completed_successfully';
+    /** Whether the file needs a service of that name that is active. */
+    readonly required: boolean;
 }
 
 /** A service that was read. */
@@ -186,9 +188,9 @@ function readNetworks(
         fields.problems.error(fields.at('network_mode'), 'A service has networks or a network_mode');
     }
     const used = entries.length === 0 && networkMode === '' ? [['default', null] as const] : entries;
-    const networks = used.flatMap(([key, options]): NetworkUse[] => {
+    const found = used.flatMap(([key, options]): (NetworkUse & { readonly priority: number })[] => {
         const aliases = options?.texts('aliases') ?? [];
-        options?.count('priority');
+        const priority = options?.count('priority') ?? 0;
         options?.close();
         const declared = scope.networks.get(key);
         if (declared === undefined) {
@@ -196,8 +198,12 @@ function readNetworks(
             return [];
         }
         const { name, external } = declared;
-        return [{ name, aliases: [...new Set([service, ...aliases])], external, driver: 'bridge' }];
+        return [{ name, aliases: [...new Set([service, ...aliases])], external, driver: 'bridge', priority }];
     });
+    // A container is made in its first network, and connected to the others in their order.
+    const networks = found
+        .sort((one, other) => other.priority - one.priority)
+        .map(({ priority: _priority, ...use }) => use);
     return {
         networkMode,
         networks,
@@ -350,7 +356,7 @@ function readDependencies(fields: Fields): readonly Dependency[] {
     if (!isTree(value)) {
         return fields
             .texts('depends_on')
-            .map((service) => ({ service, condition: 'service_started' as const }));
+            .map((service) => ({ service, condition: 'service_started' as const, required: true }));
     }
     return fields.children('depends_on').map(([service, options]) => {
         const condition =
@@ -359,8 +365,8 @@ function readDependencies(fields: Fields): readonly Dependency[] {
                 'service_healthy',
                 'service_completed_successfully'
             ] as const) ?? 'service_started';
-        options.flag('required');
+        const required = options.raw('required') === undefined || options.flag('required');
         options.close();
-        return { service, condition };
+        return { service, condition, required };
     });
 }

@@ -1,11 +1,13 @@
 /** Routes of what is in volumes and containers. */
-import { errors, joi } from '@portico/sdk';
+import { joi } from '@portico/sdk';
 
 import { wholly } from '../../engine/engine.ts';
 import { archiveBytes } from '../../images/archives.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
 import { labelOf } from '../../spec/spec.ts';
+import { nameOf } from '../../stacks/planner.ts';
+import { volumeInUse } from '../../volumes/archives.ts';
 import { containerParams, volumeParams } from '../fields.ts';
 
 const path = joi
@@ -120,7 +122,7 @@ function registerVolumeArchive(ctx: Ctx, { archives, storage, inventory, store }
                     (mounts ?? []).some(({ Type, Name }) => Type === 'volume' && Name === name)
                 );
                 if (users.length > 0) {
-                    throw errors.inUse(users.map(({ Names }) => (Names[0] ?? '').slice(1)).join(', '));
+                    throw volumeInUse(users.map(nameOf));
                 }
             };
             await mustBeUnused();

@@ -1,10 +1,10 @@
 /** Streams: logs, figures, and what happens at the engine. */
-import { joi } from '@portico/sdk';
+import { errors, joi } from '@portico/sdk';
 
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
 import type { LogLine, LogQuery } from '../../streams/logs.ts';
-import { containerParams } from '../fields.ts';
+import { containerParams, stackParams } from '../fields.ts';
 
 const logQuery = {
     follow: joi.boolean().default(true).label('Follow'),
@@ -52,7 +52,7 @@ async function* eventsOf(lines: AsyncIterable<LogLine>) {
     yield { event: 'end' as const, data: {} };
 }
 
-function registerLogs(ctx: Ctx, { logs }: Services): void {
+function registerLogs(ctx: Ctx, { logs, stacks }: Services): void {
     ctx.stream({
         path: '/containers/{id}/logs',
         id: 'containerLogs',
@@ -76,11 +76,16 @@ function registerLogs(ctx: Ctx, { logs }: Services): void {
         ui: { title: 'Log', role: 'log' },
         events: logEvents,
         validate: {
-            params: joi.object({ name: joi.string().max(63).required().label('Stack') }),
+            params: stackParams,
             query: joi.object({ ...logQuery, service: joi.string().max(63).label('Service') })
         },
-        handler: async ({ params, query: { service, ...query }, lastEventId, signal }) =>
-            eventsOf(await logs.stack(params.name, service, { ...query, after: lastEventId, signal }))
+        handler: async ({ params, query: { service, ...query }, lastEventId, signal }) => {
+            const { services } = await stacks.get(params.name);
+            if (service !== undefined && !services.some(({ name }) => name === service)) {
+                throw errors.notFound(`The stack has no service ${service}`);
+            }
+            return eventsOf(await logs.stack(params.name, service, { ...query, after: lastEventId, signal }));
+        }
     });
 }
 

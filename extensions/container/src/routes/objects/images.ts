@@ -185,7 +185,7 @@ function registerTasks(ctx: Ctx, { images, updates }: Services): void {
                 image: imageName(),
                 platform: joi
                     .string()
-                    .pattern(/^[a-z0-9]+(\/[a-z0-9]+){0,2}$/, 'such as linux/arm64')
+                    .pattern(/^[a-z0-9]+(\/[a-z0-9]+){0,2}$/, 'a platform such as linux/arm64')
                     .label('Platform')
                     .meta({ ui: { advanced: true } })
             })

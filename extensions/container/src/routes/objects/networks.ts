@@ -5,6 +5,7 @@ import type { EngineNetwork } from '../../engine/documents.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
 import { labelOf } from '../../spec/spec.ts';
+import { nameOf } from '../../stacks/planner.ts';
 import { checkLabels, labels, pageOf, paging, resourceName } from '../fields.ts';
 
 const nullableText = joi.string().allow(null).required();
@@ -122,13 +123,13 @@ function registerNetworkCreation(ctx: Ctx, services: Services): void {
                     .meta({ ui: { advanced: true } }),
                 subnet: joi
                     .string()
-                    .max(50)
+                    .pattern(/^[0-9A-Fa-f.:]{2,45}\/\d{1,3}$/, 'addresses such as 10.20.0.0/24')
                     .label('Addresses')
                     .example('10.20.0.0/24')
                     .meta({ ui: { advanced: true } }),
                 gateway: joi
                     .string()
-                    .max(50)
+                    .pattern(/^[0-9A-Fa-f.:]{2,45}$/, 'an IP address')
                     .label('Gateway')
                     .meta({ ui: { advanced: true } }),
                 labels
@@ -140,6 +141,10 @@ function registerNetworkCreation(ctx: Ctx, services: Services): void {
                 throw errors.conflict('name');
             }
             const { name, driver, internal, ipv6, subnet, gateway } = payload;
+            if (gateway !== undefined && subnet === undefined) {
+                const message = 'A gateway needs the addresses that it is one of';
+                throw errors.invalid([{ path: 'subnet', message }]);
+            }
             const pool = {
                 ...(subnet === undefined ? {} : { Subnet: subnet }),
                 ...(gateway === undefined ? {} : { Gateway: gateway })
@@ -170,7 +175,7 @@ function registerNetworkRemoval(ctx: Ctx, services: Services): void {
         id: 'removeNetwork',
         access: 'write',
         summary: 'Remove a network',
-        description: 'One that containers are in is 42254, one of a stack that a plugin made 40950.',
+        description: 'One that containers are in is 40901, one of a stack that a plugin made 40950.',
         answers: 'done',
         ui: { title: 'Remove', confirm: 'Remove this network?' },
         returns: joi.valid(null),
@@ -180,6 +185,16 @@ function registerNetworkRemoval(ctx: Ctx, services: Services): void {
             const network = await findNetwork(services, params.id);
             await services.store.mustBeFree(network.Labels?.[labelOf.project] ?? null);
             audit({ resourceId: network.Name });
+            const users = (await services.inventory.list())
+                .filter(({ NetworkSettings: settings }) => network.Name in (settings?.Networks ?? {}))
+                .map(nameOf);
+            if (users.length > 0) {
+                const names = users.join(', ');
+                throw errors.inUse(
+                    names,
+                    `Containers are in this network: ${names}. Disconnect or remove them first`
+                );
+            }
             await engine.call('DELETE', `/networks/${network.Id}`);
             return null;
         }

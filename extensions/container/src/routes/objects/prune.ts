@@ -59,6 +59,7 @@ export function registerPruneRoutes(ctx: Ctx, { prune }: Services): void {
         summary: 'Remove what is used for nothing',
         description:
             'With `dryRun`, 200 says what would go, and nothing does. What belongs to a stack or a plugin, and images that a revision could go back to, never go. Without `all`, images and volumes with a name stay.',
+        answers: ['done', 'task'],
         timeoutSeconds: 130,
         effect: 'destructive',
         ui: { title: 'Prune', confirm: 'Remove what is used for nothing?' },

@@ -2,11 +2,12 @@
 import { errors, joi, reply } from '@portico/sdk';
 
 import type { EngineVolume } from '../../engine/documents.ts';
-import { fail } from '../../errors.ts';
 import { deviceOf } from '../../policy/judge.ts';
+import { policyRefused } from '../../policy/policy.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
 import { labelOf } from '../../spec/spec.ts';
+import { volumeInUse } from '../../volumes/archives.ts';
 import { checkLabels, labelMap, labels, pageOf, paging, resourceName, volumeParams } from '../fields.ts';
 
 const nullableText = joi.string().allow(null).required();
@@ -137,14 +138,8 @@ function registerVolumeChanges(ctx: Ctx, services: Services): void {
             checkLabels(payload.labels);
             const device = deviceOf(driver, options);
             if (device !== null) {
-                const finding = {
-                    rule: 'volume-device',
-                    level: 'refused',
-                    service: null,
-                    detail: device,
-                    excepted: false
-                };
-                throw fail.POLICY_REFUSED({ findings: [finding] });
+                const finding = { rule: 'volume-device', level: 'refused', service: null } as const;
+                throw policyRefused([{ ...finding, detail: device, excepted: false }]);
             }
             if ((await inventory.volumes()).has(name)) {
                 throw errors.conflict('name');
@@ -175,7 +170,7 @@ function registerVolumeChanges(ctx: Ctx, services: Services): void {
             const { name, usedBy, stack } = await findVolume(services, params.name);
             await services.store.mustBeFree(stack);
             if (usedBy.length > 0) {
-                throw errors.inUse(usedBy.join(', '));
+                throw volumeInUse(usedBy);
             }
             audit({ resourceId: name });
             await engine.call('DELETE', `/volumes/${encodeURIComponent(name)}`);

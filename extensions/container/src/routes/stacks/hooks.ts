@@ -65,6 +65,7 @@ function registerCall(ctx: Ctx, { hooks }: Services): void {
         summary: 'Pull and deploy a stack',
         description:
             'The token goes in the header `X-Webhook-Token`. An unknown hook and a wrong token are 40150, alike. While the stack is being changed, one call waits for the end of that.',
+        answers: 'task',
         ui: { title: 'Call', role: 'hidden' },
         returns: joi.object({
             stack: joi.string().required().label('Stack'),

@@ -225,7 +225,10 @@ function registerDeploys(ctx: Ctx, { changes, runner }: Services): void {
 }
 
 const words: Readonly<Record<StackAction, readonly [title: string, description: string]>> = {
-    up: ['Up', 'Makes and starts what is missing of the revision.'],
+    up: [
+        'Up',
+        'Makes and starts what is missing of the revision; with `pull`, newer images of the same names are taken.'
+    ],
     down: ['Down', 'Removes containers and networks; volumes stay.'],
     start: ['Start', 'Starts its containers.'],
     stop: ['Stop', 'Stops its containers.'],
@@ -256,19 +259,19 @@ function registerAction(ctx: Ctx, { changes, runner }: Services, action: StackAc
         validate: {
             params: stackParams,
             payload: joi
-                .object(
-                    action === 'up' || action === 'redeploy'
+                .object({
+                    services: joi
+                        .array()
+                        .items(joi.string().max(63).label('Service'))
+                        .max(100)
+                        .default([])
+                        .label('Services')
+                        .description('Default: all'),
+                    // The others bring no image, and a field that does nothing would lie.
+                    ...(action === 'up' || action === 'redeploy'
                         ? { pull: joi.boolean().default(false).label('Take newer images') }
-                        : {
-                              services: joi
-                                  .array()
-                                  .items(joi.string().max(63).label('Service'))
-                                  .max(100)
-                                  .default([])
-                                  .label('Services')
-                                  .description('Default: all')
-                          }
-                )
+                        : {})
+                })
                 .default({})
         },
         async handler({ params, payload, actor, audit }) {

@@ -47,7 +47,7 @@ export class Adoption {
     async adopt(name: string, given: Partial<StackSource>, actor: Actor): Promise<void> {
         const { inventory, adopted, store } = this.#parts;
         if ((await store.find(name)) !== null) {
-            throw errors.conflict('name');
+            throw errors.conflict('name', `The stack ${name} is managed here already`);
         }
         const listed = await inventory.list(name);
         if (listed.length > 0) {

@@ -9,6 +9,7 @@ import type { Revision, StackStore } from '../revisions.ts';
 import type { DeployInput, ServiceImage, StackSource } from '../source.ts';
 import type { WorkRun } from '../work.ts';
 import { Deploy } from './deploy.ts';
+import { partOf } from './order.ts';
 import { pullImages } from './pull.ts';
 
 /** What a deployer works with. */
@@ -30,6 +31,9 @@ export interface StackChange extends StackSource, DeployInput {
     readonly description?: string | undefined;
     readonly before: Revision | null;
     readonly pinned?: ReadonlyMap<string, ServiceImage> | undefined;
+    /** The services that are deployed; none: all. */
+    readonly services: readonly string[];
+    /** Their names are asked for newer images. */
     readonly pull: boolean;
     readonly by: string | null;
     /** A stack that has never run is forgotten when it fails. */
@@ -51,7 +55,11 @@ export class Deployer {
         const exposed = before?.exposed ?? [];
         const first = await planner.plan({ ...change, exposed });
         planner.check(first, change.consent);
-        const pinned = await pullImages(first.images, change.pull, { images, inventory, run });
+        const pinned = await pullImages(
+            first.images,
+            (service) => change.pull && isChosen(service, change.services),
+            { images, inventory, run }
+        );
         // The engine may have changed while images came: what is carried out is judged again.
         const plan = await planner.plan({ ...change, digests: undefined, pinned, exposed });
         planner.check(plan, change.consent);
@@ -63,7 +71,7 @@ export class Deployer {
                 description
             );
         };
-        const deploy = new Deploy({ engine, inventory, making }, plan, {
+        const deploy = new Deploy({ engine, inventory, making }, partOf(plan, change.services), {
             stack: name,
             start,
             waitSeconds,
@@ -88,6 +96,10 @@ export class Deployer {
 /** The images that a plan was carried out with, as they are kept with the revision. */
 export const imagesOf = ({ images }: StackPlan): Readonly<Record<string, ServiceImage>> =>
     Object.fromEntries(images);
+
+/** Whether a service is one of those that are deployed. */
+export const isChosen = (service: string, services: readonly string[]): boolean =>
+    services.length === 0 || services.includes(service);
 
 /** Whether a deploy made the same as before, so that there is no new revision of it. */
 function isSame(

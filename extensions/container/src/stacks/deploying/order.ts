@@ -1,5 +1,6 @@
 /** Which containers of a stack are started after which others. */
 import type { ListedContainer } from '../../engine/documents.ts';
+import { labelOf } from '../../spec/spec.ts';
 import type { StackPlan, WantedContainer } from '../planner.ts';
 
 /** So many containers are started at once. */
@@ -33,6 +34,42 @@ export function placesBefore({ wanted, compiled, current }: Ordered): readonly (
             return comesAfter ? [earlier] : [];
         })
     );
+}
+
+/**
+ * The part of a plan that a deploy of some services carries out: those, what they depend on, and what shares a namespace with any of them.
+ * Containers of the other services are left as they are.
+ *
+ * @param services - their names; none: the whole plan
+ */
+export function partOf(plan: StackPlan, services: readonly string[]): StackPlan {
+    if (services.length === 0) {
+        return plan;
+    }
+    const { compiled, wanted, current } = plan;
+    const part = new Set(services);
+    for (let size = -1; size !== part.size;) {
+        size = part.size;
+        for (const { name, dependsOn } of compiled.services) {
+            if (part.has(name)) {
+                dependsOn.forEach((each) => part.add(each.service));
+            }
+        }
+        for (const one of wanted) {
+            for (const other of wanted) {
+                if (joins(one, other) && (part.has(one.service) || part.has(other.service))) {
+                    part.add(one.service).add(other.service);
+                }
+            }
+        }
+    }
+    return {
+        ...plan,
+        wanted: wanted.filter(({ service }) => part.has(service)),
+        current: new Map(
+            [...current].filter(([, { Labels: labels }]) => part.has(labels?.[labelOf.service] ?? ''))
+        )
+    };
 }
 
 function joins(

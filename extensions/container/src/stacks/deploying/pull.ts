@@ -8,14 +8,14 @@ import type { WorkRun } from '../work.ts';
 import { repositoryOf } from './digests.ts';
 
 /**
- * The images that are to run, by service, after those that are missing came. `newer`: their names are asked anew; else an image that a
+ * The images that are to run, by service, after those that are missing came. `isNewer`: the name of the service's image is asked anew; else an image that a
  * revision is bound to comes by its digest.
  *
  * @throws REGISTRY_FAILED 50250; NOT_FOUND 40400 for an image that is gone and was in no registry
  */
 export async function pullImages(
     wantedImages: ReadonlyMap<string, ServiceImage>,
-    newer: boolean,
+    isNewer: (service: string) => boolean,
     {
         images,
         inventory,
@@ -25,6 +25,7 @@ export async function pullImages(
     const found = new Map<string, ServiceImage>();
     for (const [service, wanted] of wantedImages) {
         run.signal.throwIfAborted();
+        const newer = isNewer(service);
         if (wanted.imageId !== null && !newer) {
             if ((await inventory.image(wanted.imageId)) === null) {
                 if (wanted.digest === null) {

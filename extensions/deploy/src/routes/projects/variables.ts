@@ -212,15 +212,16 @@ function registerGroupWriting(ctx: Ctx, services: Services): void {
         validate: { payload: joi.object({ name: groupName().required(), ...given }) },
         returns: groupSchema,
         async handler({ payload, audit }) {
+            const sealed = await variables.sealed(null, payload.vars);
             const row = await unique(() =>
                 ctx.db.write(async (em) => {
                     const entity = em.create(GroupEntity, { version: 1, name: payload.name });
                     await em.flush();
+                    await em.upsert(VariablesEntity, { owner: `group:${entity.id}`, sealed });
                     return { ...entity } as GroupRow;
                 })
             );
             audit({ resourceId: row.id, after: { name: row.name } });
-            await variables.replace(`group:${row.id}`, payload.vars);
             return reply.created(
                 `/api/plugins/${ctx.name}/env-groups/${row.id}`,
                 await viewOf(services, row)
@@ -246,11 +247,15 @@ function registerGroupWriting(ctx: Ctx, services: Services): void {
             const version = versionOf(before, request) + 1;
             audit({ resourceId: before.id });
             const name = payload.name ?? before.name;
-            if (payload.vars !== undefined) {
-                await variables.replace(`group:${before.id}`, payload.vars);
-            }
+            const owner = `group:${before.id}` as const;
+            const sealed = payload.vars === undefined ? null : await variables.sealed(owner, payload.vars);
             await unique(() =>
-                ctx.db.write((em) => em.nativeUpdate(GroupEntity, { id: before.id }, { name, version }))
+                ctx.db.write(async (em) => {
+                    await em.nativeUpdate(GroupEntity, { id: before.id }, { name, version });
+                    if (sealed !== null) {
+                        await em.upsert(VariablesEntity, { owner, sealed });
+                    }
+                })
             );
             return viewOf(services, { ...before, name, version });
         }
@@ -275,7 +280,8 @@ function registerGroupRemoval(ctx: Ctx, { store }: Services): void {
                 config.envGroups.includes(group.id)
             );
             if (users.length > 0) {
-                throw errors.inUse(users.map(({ name }) => name));
+                const names = users.map(({ name }) => name);
+                throw errors.inUse(names, `Projects have this group: ${names.join(', ')}`);
             }
             audit({ resourceId: group.id, before: { name: group.name } });
             await ctx.db.write(async (em) => {

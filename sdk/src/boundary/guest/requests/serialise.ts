@@ -14,6 +14,7 @@ export interface AnswerCheck {
 const mostCharacters = 16 * 1024 * 1024;
 
 const statuses = { done: 200, made: 201, task: 202 } as const;
+type Declared = (typeof statuses)[keyof typeof statuses];
 
 /**
  * Turns an answer or a reply into JSON text.
@@ -32,9 +33,12 @@ export function serialise(answer: unknown, check: AnswerCheck | null, route: str
     if (check !== null && check.returns !== null) {
         requireFit(check.returns, JSON.parse(json), `${route} answers what its schema does not say`);
     }
-    const status = check?.document.answers === undefined ? null : statuses[check.document.answers];
-    if (status !== null && reply.status < 400 && status !== reply.status) {
-        throw new TypeError(`${route} answers with the status ${reply.status}, and declares ${status}`);
+    const { answers } = check?.document ?? {};
+    const declared = answers === undefined ? [] : [answers].flat().map((each) => statuses[each]);
+    if (declared.length > 0 && reply.status < 400 && !declared.includes(reply.status as Declared)) {
+        throw new TypeError(
+            `${route} answers with the status ${reply.status}, and declares ${declared.join(', ')}`
+        );
     }
     const version = isReply(answer)
         ? undefined

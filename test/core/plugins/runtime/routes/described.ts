@@ -80,6 +80,15 @@ const told = plugin((ctx) => {
     });
 });
 
+const either = plugin((ctx) => {
+    const returns = joi.object({ done: joi.boolean().label('Done') });
+    const handler = () => ({ done: true });
+    const common = { method: 'POST', access: 'write', answers: ['done', 'task'] } as const;
+    ctx.route({ ...common, path: '/one', id: 'one', returns, handler });
+    const other = joi.alternatives(returns, joi.object({ id: joi.number().label('Id') }));
+    ctx.route({ ...common, path: '/other', id: 'other', returns: other, handler });
+});
+
 describe('what a plugin says of its routes', () => {
     it('stands in the OpenAPI document', async () => {
         await using host = await createTestHost(told, { quiet: true });
@@ -133,6 +142,42 @@ describe('what a plugin says of its routes', () => {
             ['202'],
             ['202']
         ]);
+    });
+
+    it('names each way in which a route succeeds, and of a task its own shape where it has one', async () => {
+        await using host = await createTestHost(either, { quiet: true });
+        const routes = routesOf(host.document.routes, {
+            plugin: 'either',
+            permissions: new Set(['write'])
+        } as never); // no handler is called
+        const document = createOpenApi({
+            servers: () => [{ name: 'either', prefix: '/api/plugins/either', routes }],
+            version: '1'
+        }).document();
+        expect(validateDocument(document)).to.equal([]);
+        const shapeOf = (path: string): readonly [string[], string] => {
+            const { responses = {} } = document.paths[`/api/plugins/either${path}`]?.['post'] ?? {};
+            return [
+                Object.keys(responses).filter((status) => status.startsWith('2')),
+                JSON.stringify(responses['202'])
+            ];
+        };
+        const task_ = '#/components/schemas/Task"';
+        const [statuses, own] = shapeOf('/one');
+        expect([statuses, own.includes(task_)]).to.equal([['200', '202'], false]);
+        const [same, begun] = shapeOf('/other');
+        expect([same, begun.includes(task_)]).to.equal([['200', '202'], true]);
+        const wrong = plugin((ctx) => {
+            const handler = () => null;
+            ctx.route({
+                method: 'POST',
+                access: 'write',
+                path: '/x',
+                answers: ['done', 'no' as never],
+                handler
+            });
+        });
+        await expect(createTestHost(wrong, { quiet: true })).to.reject(/one of done, made, task/);
     });
 
     it('stands in the document of its tag alone, with what the navigation shows of all', async () => {
