@@ -69,7 +69,7 @@ export default defineContainer(realMachine);
 
 /** Removes what a panel that was killed left, and begins what goes on by itself. */
 async function start(ctx: Ctx, services: Services): Promise<void> {
-    const { builds, imageArchives, snapshots, archives, updates, autoUpdates } = services;
+    const { builds, imageArchives, snapshots, archives, replacing, updates, autoUpdates } = services;
     for (const each of [builds, imageArchives, snapshots]) {
         // A folder that the panel may not read is told by the check `storage`; the rest of the plugin does without it.
         await each
@@ -88,6 +88,9 @@ async function start(ctx: Ctx, services: Services): Promise<void> {
     // An engine that does not answer delays no start.
     void whenThere(() => archives.sweep()).catch((error: unknown) =>
         ctx.log.warn('What reached volumes could not be removed', { error })
+    );
+    void whenThere(() => replacing.recover()).catch((error: unknown) =>
+        ctx.log.warn('A container that was being made again could not be brought back', { error })
     );
     void followContainers(ctx, services, ctx.signal);
 }

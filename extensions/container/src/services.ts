@@ -2,6 +2,7 @@
 import { Builds } from './builds/builds.ts';
 import { Containers } from './containers/containers.ts';
 import { Making } from './containers/making.ts';
+import { Replacing } from './containers/replacing.ts';
 import { Sessions } from './containers/sessions.ts';
 import { Daemon } from './daemon/daemon.ts';
 import { Adopted } from './engine/adopted.ts';
@@ -47,6 +48,7 @@ export interface Services {
     readonly images: Images;
     readonly updates: ImageUpdates;
     readonly containers: Containers;
+    readonly replacing: Replacing;
     readonly store: StackStore;
     readonly stacks: Stacks;
     readonly changes: StackChanges;
@@ -86,7 +88,8 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const control = new StackControl(engine, inventory, making);
     const storage = new Storage(ctx);
     const archives = new VolumeArchives(ctx, { engine, inventory, making });
-    const containers = new Containers({ ctx, engine, inventory, policy, images, making });
+    const replacing = new Replacing(inventory, making);
+    const containers = new Containers({ ctx, engine, inventory, policy, images, making, replacing });
     const changes = new StackChanges({ inventory, adopted, planner, store, stacks, deployer, control });
     const runner = new StackRunner(ctx);
     return {
@@ -99,6 +102,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         images,
         updates,
         containers,
+        replacing,
         store,
         stacks,
         changes,

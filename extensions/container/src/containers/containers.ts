@@ -11,6 +11,7 @@ import { consentRequired, type Policy } from '../policy/policy.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf, type LimitChange, mergeLimits, type Spec } from '../spec/spec.ts';
 import type { Making } from './making.ts';
+import type { Replacing } from './replacing.ts';
 import { detailOf, rowOf } from './view.ts';
 
 /** What is done with a container that exists. */
@@ -26,6 +27,7 @@ export interface ContainersOptions {
     readonly policy: Policy;
     readonly images: Images;
     readonly making: Making;
+    readonly replacing: Replacing;
 }
 
 /** How one is made. */
@@ -41,9 +43,6 @@ export interface ConsentPlan {
     readonly exposure: Exposure;
     readonly consent: string | null;
 }
-
-/** A container that runs so long after it was made again has taken over. */
-const takeOverMs = 30_000;
 
 /** The containers of the engine. */
 export class Containers {
@@ -244,7 +243,7 @@ export class Containers {
             run: async (run) => {
                 await images.ensure(spec.image, 'missing', run);
                 await this.#mustConsent(spec, was, consent);
-                return this.#replace(container, spec, run);
+                return this.detail(await this.#options.replacing.replace(container, spec, run));
             }
         };
     }
@@ -277,41 +276,6 @@ export class Containers {
             });
         }
         return this.detail(id);
-    }
-
-    async #replace(old: InspectedContainer, spec: Spec, run: PullRun): Promise<unknown> {
-        const { making } = this.#options;
-        const oldName = old.Name.replace(/^\//, '');
-        const wasRunning = old.State.Running;
-        const aside = `${oldName}-before-${Date.now().toString(36)}`;
-        run.progress(null, `Making ${spec.name} again`);
-        await making.rename(old.Id, aside);
-        let made: string | null = null;
-        try {
-            made = await making.create(spec);
-            if (wasRunning) {
-                await making.stop(old.Id);
-                await making.start(made);
-                await making.waitFor(made, {
-                    until: 'running',
-                    deadline: Date.now() + takeOverMs,
-                    signal: run.signal,
-                    service: spec.name
-                });
-            }
-        } catch (error) {
-            run.log('The new container does not run: the old one comes back');
-            if (made !== null) {
-                await making.remove(made).catch(() => undefined);
-            }
-            await making.rename(old.Id, oldName);
-            if (wasRunning) {
-                await making.startAgain(old.Id);
-            }
-            throw error;
-        }
-        await making.remove(old.Id);
-        return this.detail(made);
     }
 
     /** @throws POLICY_REFUSED 42253, SPEC_CONSENT_REQUIRED 40951 */

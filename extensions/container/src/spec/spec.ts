@@ -195,6 +195,8 @@ export const labelOf = {
     owner: 'io.portico.owner',
     /** Of containers that are made to reach a volume, and never start; and of volumes, with the name of the one whose content they will be. */
     helper: 'io.portico.helper',
+    /** Of a container that was made again: the one of before, as JSON. */
+    replaces: 'io.portico.replaces',
     /** The image as it was written, where the container was made from its id. */
     reference: 'io.portico.image',
     /** The bind sources as they were written, as JSON by target. */

@@ -104,6 +104,38 @@ describe('kill -9 of a whole panel', patient, () => {
         await until(() => isThere(tag), 'the image');
     });
 
+    real(
+        'in a recreation leaves the container of before, with its name, and it can be repeated',
+        async () => {
+            const spec = { name: 'single', image, command: ['sleep', '1000'], stopSeconds: 15 };
+            await machine.finish('POST', '/container/containers', spec);
+            const { data: old } = await machine.engine.ask('GET', '/containers/single/json');
+            // Its command does not hear of the end, so the engine waits as long as it was told.
+            const { id } = await machine.ask('POST', '/container/containers/single/recreate', { user: '0' });
+            await until(
+                async () => (await machine.engine.names()).some((name) => name.startsWith('single-before-')),
+                'the new container'
+            );
+            await killIn(id as number);
+            await until(async () => {
+                const { data } = await machine.engine.ask('GET', '/containers/single/json');
+                return data.Id === old.Id && data.State.Running === true;
+            }, 'the old container');
+            expect(await machine.engine.names()).to.equal(['single']);
+            await machine.finish('POST', '/container/containers/single/recreate', {
+                user: '0',
+                stopSeconds: 0
+            });
+            const { data: again } = await machine.engine.ask('GET', '/containers/single/json');
+            expect([again.Id === old.Id, again.Config.User, again.State.Running]).to.equal([
+                false,
+                '0',
+                true
+            ]);
+            await machine.ask('DELETE', '/container/containers/single?force=true');
+        }
+    );
+
     real('in a change of a stack tells it as it is, and a redeploy heals it', async () => {
         const compose = (seconds: number): string => `
 services:
