@@ -21,7 +21,11 @@ export const fail = defineErrors({
     INDEX_INVALID: { code: 42250, message: 'The catalogue is not valid: {why}' },
     SIGNATURE_INVALID: { code: 42251, message: 'The signature does not fit: {why}' },
     DIGEST_MISMATCH: { code: 42252, message: '{image}: {why}' },
-    POLICY_REFUSED: { code: 42253, message: 'The policy of containers refuses it: see `findings`' },
+    POLICY_REFUSED: {
+        code: 42253,
+        message:
+            'The policy of containers refuses {what}. An admin can allow exactly that by an exception there for the stack of this app'
+    },
     UNHEALTHY: { code: 42255, message: 'The app did not become healthy: {why}' },
     IMPORT_UNSUPPORTED: { code: 42256, message: 'This cannot be taken over: {why}' },
     SOURCE_UNREACHABLE: { code: 50250, message: 'The source gave no answer that can be used: {why}' }

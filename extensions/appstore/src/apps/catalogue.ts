@@ -66,7 +66,9 @@ export class Catalogue {
     async get(source: string, id: string): Promise<OfferedApp> {
         const app = await this.find(source, id);
         if (app === null) {
-            throw errors.notFound('There is no such app');
+            throw errors.notFound(
+                `No source named ${source} offers an app ${id}: see the names, or sync the source`
+            );
         }
         return app;
     }

@@ -220,7 +220,8 @@ export class Apps {
     async #offered({ source, app }: InstalledRow, version: string | undefined): Promise<OfferedApp> {
         const offered = await this.#parts.catalogue.get(source, app);
         if (version !== undefined && version !== offered.row.version) {
-            throw errors.invalid([{ path: 'version', message: `The source has ${offered.row.version}` }]);
+            const message = `The source has version ${offered.row.version} now, and not ${version}`;
+            throw errors.invalid([{ path: 'version', message }]);
         }
         return offered;
     }

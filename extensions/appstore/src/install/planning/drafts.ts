@@ -190,7 +190,8 @@ export class Drafts {
             throw fail.IMPORT_UNSUPPORTED({ why: row.why ?? 'unknown', keys: [] });
         }
         if (input.version !== undefined && input.version !== row.version) {
-            throw errors.invalid([{ path: 'version', message: `The source has ${row.version}` }]);
+            const message = `The source has version ${row.version} now, and not ${input.version}`;
+            throw errors.invalid([{ path: 'version', message }]);
         }
         this.refuseSource(offered);
         if (!isSigned(source) && !source.acceptUnsigned) {
@@ -282,7 +283,7 @@ function fill(
 ): FormValues {
     const { values, faults } = fillForm(form, given, kept);
     if (faults.length > 0) {
-        throw errors.invalid(faults);
+        throw errors.invalid(faults.map(({ path, message }) => ({ path, message: `${path}: ${message}` })));
     }
     return values;
 }

@@ -137,7 +137,10 @@ export class Planner {
     async check(plan: AppPlan, held: ReadonlySet<string>): Promise<void> {
         const refused = plan.findings.filter(({ level, excepted }) => level === 'refused' && !excepted);
         if (refused.length > 0) {
-            throw fail.POLICY_REFUSED({ findings: refused });
+            const what = exposureOf({ images: [], ports: [], mounts: [], findings: refused }).findings.join(
+                ', '
+            );
+            throw fail.POLICY_REFUSED({ findings: refused, what });
         }
         for (const { hostIp, hostPort, protocol } of plan.ports) {
             const isNew = hostPort !== null && !held.has(`${hostIp}:${hostPort}`);
