@@ -14,8 +14,8 @@ import {
 
 import { openPluginDatabase, type PluginDatabase } from '../../../../core/src/plugins/runtime/database.ts';
 import { createFiles } from '../../../../core/src/plugins/runtime/files/files.ts';
-import { FilesThread } from '../../../../core/src/plugins/runtime/files/thread/files-thread.ts';
 import { LentFolders } from '../../../../core/src/plugins/runtime/files/lent-folders.ts';
+import { FilesThread } from '../../../../core/src/plugins/runtime/files/thread/files-thread.ts';
 import { machinePrograms } from '../../../../core/src/plugins/runtime/programs/machine.ts';
 import { Programs } from '../../../../core/src/plugins/runtime/programs/programs.ts';
 import { probe } from '../probe.ts';
