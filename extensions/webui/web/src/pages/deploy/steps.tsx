@@ -3,10 +3,10 @@ import { quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import type { Step } from './deploy-view.ts';
 
-/** The bar. A step is as wide as it took long, within bounds. */
+/** The bar; nothing before the first step. A step is as wide as it took long, within bounds. */
 export function Steps({ steps }: { readonly steps: readonly Step[] }) {
     const shown = steps.filter(({ state }) => state !== 'skipped');
-    return (
+    return shown.length === 0 ? null : (
         <ol class="steps" aria-label={t('Steps')}>
             {shown.map(({ name, state, seconds }) => (
                 <li key={name} class={state} style={{ flexGrow: Math.min(Math.max(seconds ?? 1, 1), 30) }}>
