@@ -35,7 +35,8 @@ describe('the timeline of releases', { timeout: limitMs }, () => {
         expect(data.map(({ state }: { state: string }) => state)).to.equal(['failed']);
         await release.locator('.failure').getByText(data[0].reason).waitFor();
         await release.getByRole('button', { name: 'Show the log' }).click();
-        await release.getByRole('log', { name: 'Log of #1' }).waitFor();
+        const log = release.getByRole('log', { name: 'Log of #1' });
+        await log.getByText(`failed: ${data[0].reason}`, { exact: true }).waitFor();
         await isSound(page, 'a release that failed');
         await page.setViewportSize({ width: 360, height: 800 });
         await isSound(page, 'a release that failed on a phone');

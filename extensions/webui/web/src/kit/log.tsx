@@ -113,6 +113,10 @@ function linesOf({ event, data }: StreamEvent): readonly string[] {
         return data === null ? [] : [String(data)];
     }
     const record = data as Record<string, unknown>;
+    const { state, reason } = record;
+    if (event === 'end' && typeof state === 'string') {
+        return [typeof reason === 'string' ? `${state}: ${reason}` : state];
+    }
     const text = record['text'] ?? record['line'] ?? record['msg'] ?? record['message'];
     if (typeof text === 'string') {
         const time = typeof record['at'] === 'string' ? `${record['at'].slice(11, 19)} ` : '';
