@@ -170,8 +170,9 @@ export class Programs {
         await this.#options.ctx.services[change](serviceOf(id));
     }
 
-    /** Ends a service, and forgets it. */
+    /** Ends a service, and forgets it; so too what an upgrade left that could not be undone. */
     async remove(id: number): Promise<void> {
+        await this.endNext(id);
         await this.#options.ctx.services.remove(serviceOf(id));
     }
 
