@@ -214,8 +214,14 @@ async function readRows(
     let bytes = 0;
     let truncated = false;
     for await (const batch of batches) {
+        const batchBytes = bytesOf(batch);
+        if (!truncated && rows.length + batch.length <= maxRows && bytes + batchBytes <= mostKeptBytes) {
+            rows.push(...batch);
+            bytes += batchBytes;
+            continue;
+        }
         for (const row of truncated ? [] : batch) {
-            bytes += Buffer.byteLength(JSON.stringify(row)) + 1;
+            bytes += bytesOf(row);
             if (rows.length >= maxRows || bytes > mostKeptBytes) {
                 truncated = true;
                 break;
@@ -227,4 +233,9 @@ async function readRows(
         }
     }
     return { rows, truncated };
+}
+
+/** What a value takes in an answer, with a comma. */
+function bytesOf(value: readonly unknown[]): number {
+    return Buffer.byteLength(JSON.stringify(value)) + 1;
 }

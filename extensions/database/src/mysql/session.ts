@@ -1,12 +1,8 @@
 /** Connections to MySQL and MariaDB. */
-import { once } from 'node:events';
-import type { Readable } from 'node:stream';
-
-import { type Connection, createConnection, type FieldPacket, type ResultSetHeader } from 'mysql2';
+import { type Connection, createConnection, type ResultSetHeader } from 'mysql2';
 
 import { fail } from '../errors.ts';
 import {
-    type Cell,
     type ConnectOptions,
     connectSeconds,
     controlSeconds,
@@ -16,16 +12,16 @@ import {
     type Session
 } from '../kinds/kind.ts';
 import { within } from '../timing.ts';
-import { cellOf, columnOf, parameterOf } from './cells.ts';
 import { failureOf } from './failures.ts';
-
-const batchRows = 200;
+import { parameterOf } from './rows/cells.ts';
+import { Results } from './rows/results.ts';
 
 /** Connects and logs in. @throws LOGIN_FAILED 42254, SERVER_OFFLINE 50350 */
 export async function connect({ address, login, database, dial }: ConnectOptions): Promise<Session> {
     const { host, port, socket, tls, ca } = address;
+    const stream = dial(socket === null ? { host: host ?? 'localhost', port } : { path: socket });
     const connection = createConnection({
-        stream: () => dial(socket === null ? { host: host ?? 'localhost', port } : { path: socket }),
+        stream: () => stream,
         host: host ?? 'localhost',
         user: login.username,
         password: login.password,
@@ -51,17 +47,19 @@ export async function connect({ address, login, database, dial }: ConnectOptions
         flags: ['-LOCAL_FILES'],
         connectAttributes: { program_name: 'portico' }
     });
-    const session = new MysqlSession(connection);
-    // The driver does not tell a stream of rows that the connection was lost.
+    const session = new MysqlSession(connection, () => stream.destroy());
+    // The driver does not tell the rows of a statement that the connection was lost.
     connection.on('error', () => session.destroy());
     try {
+        connection.once('connect', ({ serverVersion }: { readonly serverVersion: string }) =>
+            session.greet(serverVersion)
+        );
         const connected = new Promise<void>((resolve, reject) => {
             connection.connect((error) => (error === null ? resolve() : reject(error)));
         });
         await within(connectSeconds, connected, {
             late: () => fail.SERVER_OFFLINE({ message: `no answer within ${connectSeconds} s` })
         });
-        await session.greet();
         return session;
     } catch (error) {
         session.destroy();
@@ -73,12 +71,15 @@ class MysqlSession implements Session {
     serverVersion = '';
     flavour: Flavour = 'mysql';
     readonly #connection: Connection;
+    /** The driver only says that nothing more comes from this side: a server that sends a result would go on. */
+    readonly #cut: () => void;
     /** Rejects when the session is destroyed: the driver does not tell the work that waits. */
     readonly #gone = Promise.withResolvers<never>();
-    #rows: Readable | null = null;
+    #results: Results | null = null;
 
-    constructor(connection: Connection) {
+    constructor(connection: Connection, cut: () => void) {
         this.#connection = connection;
+        this.#cut = cut;
         this.#gone.promise.catch(() => undefined);
     }
 
@@ -86,10 +87,10 @@ class MysqlSession implements Session {
         return String(this.#connection.threadId);
     }
 
-    async greet(): Promise<void> {
-        const [{ version } = {}] = (await this.all('select version() as version')) as { version?: string }[];
-        this.flavour = /mariadb/i.test(version ?? '') ? 'mariadb' : 'mysql';
-        this.serverVersion = /\d+(\.\d+)+/.exec(version ?? '')?.[0] ?? '';
+    /** Takes what the server says before the login. MariaDB puts a version of MySQL before its own. */
+    greet(version: string): void {
+        this.flavour = /mariadb/i.test(version) ? 'mariadb' : 'mysql';
+        this.serverVersion = /\d+(\.\d+)+/.exec(version.replace(/^5\.5\.5-(?=\d)/, ''))?.[0] ?? '';
     }
 
     async all(sql: string, parameters: readonly unknown[] = []): Promise<readonly Row[]> {
@@ -101,29 +102,15 @@ class MysqlSession implements Session {
         return ((await this.#control(sql, parameters)) as ResultSetHeader).affectedRows;
     }
 
-    async stream(sql: string, parameters: readonly unknown[]): Promise<ResultStream> {
+    stream(sql: string, parameters: readonly unknown[]): Promise<ResultStream> {
         const options = { sql, rowsAsArray: true };
         // A statement with parameters is prepared, so that its values are never part of the text.
         const command =
             parameters.length === 0
                 ? this.#connection.query(options)
                 : this.#connection.execute({ ...options, values: parameters.map(parameterOf) });
-        const rows = command.stream({ highWaterMark: batchRows });
-        this.#rows = rows;
-        const columns: { name: string; type: string }[] = [];
-        rows.on('fields', (fields: FieldPacket[] | undefined) => {
-            if (columns.length === 0) {
-                columns.push(...(fields ?? []).map(columnOf));
-            }
-        });
-        const header: { affected: number | null } = { affected: null };
-        try {
-            // The first of: a row or a header to read, the end, a failure.
-            await Promise.race([once(rows, 'readable'), once(rows, 'end')]);
-        } catch (error) {
-            throw failureOf(error);
-        }
-        return { columns, batches: readBatches(rows, columns, header), affected: () => header.affected };
+        this.#results = new Results(this.#connection, command);
+        return this.#results.begun();
     }
 
     copy(): Promise<void> {
@@ -140,8 +127,9 @@ class MysqlSession implements Session {
     destroy(): void {
         const gone = fail.SERVER_OFFLINE({ message: 'the connection was closed' });
         this.#gone.reject(gone);
-        this.#rows?.destroy(gone);
+        this.#results?.fail(gone);
         this.#connection.destroy();
+        this.#cut();
     }
 
     async #control(sql: string, parameters: readonly unknown[]): Promise<unknown> {
@@ -161,31 +149,5 @@ class MysqlSession implements Session {
         } catch (error) {
             throw failureOf(error);
         }
-    }
-}
-
-async function* readBatches(
-    rows: Readable,
-    columns: readonly { readonly type: string }[],
-    header: { affected: number | null }
-): AsyncGenerator<readonly (readonly Cell[])[]> {
-    let batch: Cell[][] = [];
-    try {
-        for await (const row of rows) {
-            if (!Array.isArray(row)) {
-                header.affected = (row as ResultSetHeader).affectedRows;
-                continue;
-            }
-            batch.push(row.map((value, index) => cellOf(value, columns[index]?.type ?? '')));
-            if (batch.length >= batchRows) {
-                yield batch;
-                batch = [];
-            }
-        }
-    } catch (error) {
-        throw failureOf(error);
-    }
-    if (batch.length > 0) {
-        yield batch;
     }
 }

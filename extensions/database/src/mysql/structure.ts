@@ -11,7 +11,7 @@ import type {
     TableName,
     TableStructure
 } from '../kinds/kind.ts';
-import { parameterOf } from './cells.ts';
+import { parameterOf } from './rows/cells.ts';
 import { quote } from './names.ts';
 
 /** The structure of databases. A schema is the database itself. */

@@ -1,7 +1,7 @@
 /** Cells and columns of results as JSON. */
 import mysql, { type FieldPacket } from 'mysql2';
 
-import type { Cell, Column } from '../kinds/kind.ts';
+import type { Cell, Column } from '../../kinds/kind.ts';
 
 /** The driver has each type by its name and by its number. */
 const typeNames = new Map(
