@@ -251,6 +251,12 @@ export interface StructureStatements {
     tables(session: Session, database: string, schema: string | null): Promise<readonly TableInfo[]>;
     /** @throws NOT_FOUND 40400 */
     table(session: Session, name: TableName): Promise<TableStructure>;
+    /** Inserts rows; each has a value for each of the names, which the table has. @throws SQL_FAILED 42250 */
+    insert(
+        session: Session,
+        table: TableName,
+        what: { readonly names: readonly string[]; readonly rows: readonly (readonly Cell[])[] }
+    ): Promise<void>;
     /** The table in a statement, quoted. */
     quoteTable(name: TableName): string;
     /** A value in a statement that is written down, such as an export. */

@@ -11,8 +11,9 @@ import type {
     TableName,
     TableStructure
 } from '../kinds/kind.ts';
-import { parameterOf } from './rows/cells.ts';
 import { quote } from './names.ts';
+import { parameterOf } from './rows/cells.ts';
+import { insert } from './rows/insert.ts';
 
 /** The structure of databases. A schema is the database itself. */
 export const structure: StructureStatements = {
@@ -22,6 +23,7 @@ export const structure: StructureStatements = {
     dangling,
     tables,
     table,
+    insert,
     quoteTable: ({ database, table: name }) => `${quote(database)}.${quote(name)}`,
     literal: literalOf,
     same

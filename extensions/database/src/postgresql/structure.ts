@@ -11,6 +11,7 @@ import type {
     TableStructure
 } from '../kinds/kind.ts';
 import { literal, quote } from './accounts/names.ts';
+import { insert } from './insert.ts';
 import { dangling, foreignKeys, parts } from './references.ts';
 
 const types = { r: 'table', p: 'table', v: 'view', m: 'materialized', f: 'foreign' } as const;
@@ -23,6 +24,7 @@ export const structure: StructureStatements = {
     dangling,
     tables,
     table,
+    insert,
     quoteTable: ({ schema, table: name }) => `${quote(schema)}.${quote(name)}`,
     literal: literalOf,
     same

@@ -257,6 +257,56 @@ for (const { kind, lacks, start } of kinds) {
             expect(files('uploads')).to.equal([]);
         });
 
+        run('rows of every type come in as the server reads their texts, and none is cut', async () => {
+            await panel.ask('POST', `${server}/databases`, { name: 'typed' });
+            await instance.sql(
+                isMysql
+                    ? `create table typed (k int auto_increment primary key, c char(3), v varchar(3), d varchar(3), n numeric(5, 2), b blob, a varchar(9), j json, t boolean)`
+                    : `create domain word as varchar(3); create domain short as word;
+                       create table typed (k serial primary key, c char(3), v varchar(3), d short, n numeric(5, 2), b bytea, a text[], j jsonb, t boolean)`,
+                'typed'
+            );
+            const bring = async (lines: readonly object[]) =>
+                task(
+                    await panel.upload(
+                        `${server}/databases/typed/import?table=typed&format=jsonl`,
+                        lines.map((line) => JSON.stringify(line)).join('\n')
+                    )
+                );
+            const row = {
+                c: 'ab',
+                v: 'ü"\\',
+                d: 'x,y',
+                n: '1.25',
+                b: { base64: 'AP8n' },
+                a: isMysql ? '{}' : ['a "b"', '\\', null],
+                j: { deep: [1, 'x'] },
+                t: true
+            };
+            const made = await bring([row, { v: null }]);
+            expect([made.state, made.error]).to.equal(['succeeded', null]);
+            const there = (await instance.sql('select * from typed order by k', 'typed')).map((each) => ({
+                ...each
+            }));
+            expect(there.map(({ k }) => k)).to.equal([1, 2]);
+            expect(there[0]).to.include({ v: 'ü"\\', d: 'x,y', n: '1.25' });
+            expect(String(there[0]?.['c']).trim()).to.equal('ab');
+            expect(Buffer.from(there[0]?.['b'] as Buffer).toString('base64')).to.equal('AP8n');
+            expect(there[0]?.['a']).to.equal(row.a);
+            expect(there[0]?.['j']).to.equal(row.j);
+            for (const [column, value] of [
+                ['c', 'abcd'],
+                ['v', 'abcd'],
+                ['d', 'abcd'],
+                ['n', '12345'],
+                ['n', 'x']
+            ] as const) {
+                const failed = await bring([{ [column]: value }]);
+                expect([column, failed.error?.code]).to.equal([column, 42250]);
+            }
+            expect((await instance.sql('select k from typed', 'typed')).length).to.equal(2);
+        });
+
         run('a file of SQL runs in a database that is there, and in no other one', async () => {
             await panel.ask('POST', `${server}/databases`, { name: 'app' });
             await panel.ask('POST', `${server}/databases`, { name: 'foreign' });
