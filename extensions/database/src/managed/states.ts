@@ -22,13 +22,13 @@ export function stateOf(
     if (phase === 'creating') {
         return { state: 'starting', message: 'It is being made' };
     }
-    if (phase === 'upgrading' || phase === 'switching') {
+    if (phase === 'upgrading' || (phase === 'switching' && info?.state !== 'failed')) {
         return {
             state: 'upgrading',
             message: phase === 'upgrading' ? 'Its data go to another release' : 'It begins on another release'
         };
     }
-    if (phase !== 'ready') {
+    if (phase !== 'ready' && phase !== 'switching') {
         return { state: 'stopped', message: 'It is being removed' };
     }
     if (info === undefined) {

@@ -124,19 +124,25 @@ export class Upgrades {
 
     /** Undoes or finishes what a killed panel left half done. Until the server answers, the start of the plugin does not wait. */
     async recover(id: number): Promise<void> {
-        const { ctx, rows, programs } = this.#options;
+        const { ctx, rows } = this.#options;
         const { managed } = await rows.get(id);
         if (managed.phase === 'upgrading') {
             await this.#undo(id);
         } else {
             await this.#start(id);
+        }
+        void this.#complete(id).catch((error: unknown) =>
+            ctx.log.warn('A server does not answer after its upgrade was cut', { server: id, error })
+        );
+    }
+
+    /** Data that the row no longer names go only when the server answers: until then they may be all that there is. */
+    async #complete(id: number): Promise<void> {
+        const { ctx, rows, programs } = this.#options;
+        await programs.waitUp(id, ctx.signal);
+        if ((await rows.get(id)).managed.phase === 'switching') {
             await this.#finish(id);
         }
-        void programs
-            .waitUp(id, ctx.signal)
-            .catch((error: unknown) =>
-                ctx.log.warn('A server does not answer after its upgrade was cut', { server: id, error })
-            );
     }
 
     /** Removes folders that no server needs. */
