@@ -173,7 +173,7 @@ describe('Updates of apps on a real engine', { timeout: limitMs }, () => {
         expect((await waiting('auto')).why).to.equal('Only steps of patch are made by themselves');
         await publish(app('1.4.9', { from: '>=2.0.0' }));
         const no = await waiting('auto');
-        expect([no.auto, no.why]).to.equal([false, 'version: 1.4.9 updates only from >=2.0.0']);
+        expect([no.auto, no.why]).to.equal([false, '1.4.9 updates only from >=2.0.0']);
         await publish(app('1.4.9', { form: [{ name: 'NEW', type: 'text', required: true }] }));
         expect((await waiting('auto')).why).to.equal('values.NEW: A value is required');
     });

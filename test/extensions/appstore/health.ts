@@ -20,12 +20,13 @@ const manifest = (name: string): URL => new URL(`../../../extensions/${name}/pac
 
 describe('A machine without a container engine', () => {
     let folder: string;
+    let socket: string;
     let container: TestHost;
     let apps: TestHost;
 
     before(async () => {
         folder = mkdtempSync(join(tmpdir(), 'pah-'));
-        const socket = join(folder, 'absent.sock');
+        socket = join(folder, 'absent.sock');
         container = await createTestHost(defineContainer(containerMachine), {
             package: manifest('container'),
             machine: 'real',
@@ -63,7 +64,8 @@ describe('A machine without a container engine', () => {
     it('lets both plugins run, and their health name the command that helps', async () => {
         const command = 'apt-get install docker.io';
         const [engine, storage] = await container.health();
-        expect(engine).to.include({ name: 'engine', state: 'degraded', evidence: 'docker is not installed' });
+        const absent = `There is no container engine at ${socket}: see the setting \`socket\``;
+        expect(engine).to.include({ name: 'engine', state: 'degraded', evidence: absent });
         expect(engine?.remedy?.command).to.equal(command);
         expect(storage).to.include({ name: 'storage', state: 'degraded' });
         expect(storage?.evidence).to.contain(`${folder} cannot be used`);
@@ -75,7 +77,7 @@ describe('A machine without a container engine', () => {
         expect(first).to.include({
             name: 'engine',
             state: 'degraded',
-            evidence: 'No app can be installed or changed: docker is not installed'
+            evidence: `No app can be installed or changed: ${absent}`
         });
         expect(first?.remedy?.command).to.equal(command);
         expect(checks.slice(1).map(({ state }) => state)).to.equal(['ok', 'ok']);

@@ -215,7 +215,6 @@ export class Updates {
 
 /** The fault that a person can do something about. */
 function whyOf({ message, data }: { readonly message: string; readonly data: unknown }): string {
-    const { errors: faults } = (data ?? {}) as { errors?: readonly { path: string; message: string }[] };
-    const [fault] = faults ?? [];
-    return fault === undefined ? message : `${fault.path}: ${fault.message}`;
+    const { errors: faults } = (data ?? {}) as { errors?: readonly { message: string }[] };
+    return faults?.[0]?.message ?? message;
 }
