@@ -17,12 +17,15 @@ const texts: Readonly<Record<PagesState, string>> = {
 <p>Install a plugin that serves them: <code>portico plugin install &lt;package&gt;</code>. Until then the command line does everything: <code>portico help</code>.</p>`,
     disabled: `<p>The panel runs. Its pages are installed, but disabled.</p>
 <p>List the plugins with <code>portico plugin list</code>, and enable the one with the pages: <code>portico plugin enable &lt;name&gt;</code>.</p>`,
-    starting: `<p>The panel is starting its pages. Load this page again in a moment.</p>`,
+    starting: `<p>The panel is starting its pages. This page loads again by itself.</p>`,
     failed: `<p>The panel runs. Its pages are installed, but they did not start.</p>
 <p><code>portico plugin list</code> says why.</p>`,
     'safe-mode': `<p>The panel runs in safe mode: no plugin is loaded, so there are no pages. The sites are served as before.</p>
 <p><code>portico plugin list</code> says why, and how to leave safe mode.</p>`
 };
+
+const soonSeconds = 2;
+const loadAgain = `<meta http-equiv="refresh" content="${soonSeconds}" />`;
 
 /** Builds the server of the page. @param state - is asked for each request */
 export function createStartPage(ports: HttpPorts, state: () => PagesState): HttpServer {
@@ -52,12 +55,16 @@ export function createStartPage(ports: HttpPorts, state: () => PagesState): Http
                 validate: { params: joi.object({ path: joi.any() }), query: joi.object({}).unknown() },
                 handler() {
                     const now = state();
-                    return new Response(template.replace('<!--why-->', texts[now]), {
+                    const isSoon = now === 'starting';
+                    const page = template
+                        .replace('<!--again-->', isSoon ? loadAgain : '')
+                        .replace('<!--why-->', texts[now]);
+                    return new Response(page, {
                         status: now === 'missing' || now === 'disabled' ? 200 : 503,
                         headers: {
                             'content-type': 'text/html; charset=utf-8',
                             'cache-control': 'no-store',
-                            ...(now === 'starting' ? { 'retry-after': '2' } : {})
+                            ...(isSoon ? { 'retry-after': String(soonSeconds) } : {})
                         }
                     });
                 }

@@ -52,7 +52,7 @@ describe('the start page', () => {
         const expected: [PagesState, number, string][] = [
             ['missing', 200, 'portico plugin install'],
             ['disabled', 200, 'portico plugin enable'],
-            ['starting', 503, 'in a moment'],
+            ['starting', 503, 'loads again by itself'],
             ['failed', 503, 'did not start'],
             ['safe-mode', 503, 'safe mode']
         ];
@@ -63,7 +63,11 @@ describe('the start page', () => {
                 status,
                 now === 'starting' ? '2' : null
             ]);
-            expect(await answer.text()).to.contain(words);
+            const text = await answer.text();
+            expect(text).to.contain(words);
+            expect(text.includes('<meta http-equiv="refresh" content="2" />'), now).to.equal(
+                now === 'starting'
+            );
         }
     });
 
