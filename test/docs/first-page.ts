@@ -130,7 +130,13 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
         await page.getByRole('dialog').getByRole('button', { name: 'Greet' }).click();
         await page.getByText('Hello, Ben').waitFor();
         // The panel of `portico plugin dev` has no document of its API.
-        expect(faults).to.equal({ policy: [], errors: [], foreign: [], missing: ['/api/openapi.json'] });
+        const missing = [...new Set(faults.missing)];
+        expect({ ...faults, missing }).to.equal({
+            policy: [],
+            errors: [],
+            foreign: [],
+            missing: ['/api/openapi.json']
+        });
         const types = readFileSync(join(plugin, 'page-operations.d.ts'), 'utf8');
         expect(types.match(/readonly "tea\./g)).to.have.length(1);
         expect(types).to.contain(
