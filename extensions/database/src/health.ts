@@ -3,7 +3,7 @@ import { access, readdir } from 'node:fs/promises';
 
 import type { Health } from '@portico/sdk';
 
-import { hasProgram } from './dumps/clients.ts';
+import { hasProgram, releaseFolder } from './dumps/clients.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 
@@ -61,8 +61,8 @@ async function checkPointInTime({ pointInTime, servers }: Services): Promise<Hea
 }
 
 async function checkPrograms({ engines }: Services): Promise<Health> {
-    const releases = await readdir('/usr/lib/postgresql').catch(() => []);
-    const clients = releases.map((release) => `/usr/lib/postgresql/${release}/bin/pg_dump`);
+    const releases = await readdir(releaseFolder).catch(() => []);
+    const clients = releases.map((release) => `${releaseFolder}/${release}/bin/pg_dump`);
     const needed = [
         { name: 'mariadb-server', isThere: (await engines.mysql.releases()).length > 0 },
         { name: 'mariadb-client', isThere: await hasProgram('mariadb-dump') },

@@ -16,7 +16,8 @@ export interface ToolCall {
     readonly privateFiles: Readonly<Record<string, string>>;
 }
 
-const releases = '/usr/lib/postgresql';
+/** Holds a folder for each release of PostgreSQL that is installed. */
+export const releaseFolder = '/usr/lib/postgresql';
 const programFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 const isRoot = process.getuid?.() === 0;
 // eslint-disable-next-line portico/glossary -- it is the name of the account
@@ -39,12 +40,12 @@ export async function hasProgram(name: string): Promise<boolean> {
 
 /** The program of the newest PostgreSQL on this machine. @throws TOOL_MISSING 50302 */
 export async function postgresqlTool(name: string): Promise<string> {
-    const found = (await readdir(releases).catch(() => [])).filter((each) => /^\d+$/.test(each));
+    const found = (await readdir(releaseFolder).catch(() => [])).filter((each) => /^\d+$/.test(each));
     const newest = found.sort((one, other) => Number(one) - Number(other)).at(-1);
     if (newest === undefined) {
         throw errors.toolMissing(name, 'apt-get install postgresql-client');
     }
-    return `${releases}/${newest}/bin/${name}`;
+    return `${releaseFolder}/${newest}/bin/${name}`;
 }
 
 /** The call that writes a database to standard output. @throws CLIENT_TOO_OLD 42252, TOOL_MISSING 50302 */

@@ -104,11 +104,7 @@ export class Folders {
     /** Makes the folders of a past that are missing; only the server's account can read them. */
     async openArchive(id: number, account: MachineAccount | null): Promise<void> {
         for (const name of ['archive', 'archive/log', 'archive/bases']) {
-            const path = `${root}/${id}/${name}`;
-            const files = await this.#folder.ensure(path);
-            if (account !== null) {
-                await files.chown(path, account.uid, account.gid);
-            }
+            await this.#ensureOwned(`${root}/${id}/${name}`, account);
         }
     }
 
@@ -120,10 +116,7 @@ export class Folders {
     /** Makes the empty folder of a base copy, and returns its path. */
     async createBase(id: number, copy: number, account: MachineAccount | null): Promise<string> {
         const path = `${root}/${id}/archive/bases/${copy}`;
-        const files = await this.#folder.ensure(path);
-        if (account !== null) {
-            await files.chown(path, account.uid, account.gid);
-        }
+        await this.#ensureOwned(path, account);
         return `${this.#folder.path}/${path}`;
     }
 
@@ -182,6 +175,14 @@ export class Folders {
         await files.move(`${root}/${id}/${data}`, path);
         await this.remove(id);
         return `${this.#folder.path}/${path}`;
+    }
+
+    /** Makes a folder that only its owner can read, unless it is there. */
+    async #ensureOwned(path: string, account: MachineAccount | null): Promise<void> {
+        const files = await this.#folder.ensure(path);
+        if (account !== null) {
+            await files.chown(path, account.uid, account.gid);
+        }
     }
 }
 

@@ -3,9 +3,8 @@ import { readdir } from 'node:fs/promises';
 
 import { errors, isFailure } from '@portico/sdk';
 
-import { conninfo, passwordFile } from '../dumps/clients.ts';
+import { conninfo, passwordFile, releaseFolder } from '../dumps/clients.ts';
 import type { RunTool } from '../managed/engine.ts';
-import { releaseFolder } from '../managed/kinds/postgres-upgrade.ts';
 import { verifierOf } from '../postgresql/accounts/password.ts';
 import { type Archiver, copyFolder, type Filled, type Past } from './archiver.ts';
 

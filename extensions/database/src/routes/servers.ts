@@ -159,33 +159,18 @@ function registerCreation(ctx: Ctx, services: Services): void {
                 if (pointInTime) {
                     await services.pointInTime.check(kind, release);
                 }
-                audit({
-                    after: {
-                        name,
-                        kind,
-                        mode: 'managed',
-                        release,
-                        port,
-                        memoryBytes,
-                        preset,
-                        dumpSchedule,
-                        pointInTime
-                    }
-                });
-                const task = await services.managed.create(
-                    {
-                        name,
-                        kind,
-                        release,
-                        port,
-                        memoryBytes,
-                        preset,
-                        dumpSchedule,
-                        pointInTime,
-                        options: {}
-                    },
-                    actor
-                );
+                const wanted = {
+                    name,
+                    kind,
+                    release,
+                    port,
+                    memoryBytes,
+                    preset,
+                    dumpSchedule,
+                    pointInTime
+                };
+                audit({ after: { ...wanted, mode: 'managed' } });
+                const task = await services.managed.create({ ...wanted, options: {} }, actor);
                 await services.schedules.refresh();
                 return reply.accepted(task);
             }

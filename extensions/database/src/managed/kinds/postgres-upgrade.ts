@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 
 import { errors } from '@portico/sdk';
 
-import { toolUser } from '../../dumps/clients.ts';
+import { releaseFolder, toolUser } from '../../dumps/clients.ts';
 import { tailOf } from '../../dumps/streams.ts';
 import { fail } from '../../errors.ts';
 import type { Access, Session } from '../../kinds/kind.ts';
@@ -12,8 +12,6 @@ import { literal, quote } from '../../postgresql/accounts/names.ts';
 import type { Ctx } from '../../settings.ts';
 import type { EngineUpgrade, Plan, UpgradeSide } from '../engine.ts';
 
-/** Holds a folder for each release that is installed. */
-export const releaseFolder = '/usr/lib/postgresql';
 const tools = ['pg_dumpall', 'pg_dump', 'psql'] as const;
 const levels = ['read', 'write', 'owner'] as const;
 

@@ -1,6 +1,7 @@
 /** PostgreSQL as a server that the panel runs. */
 import { access, readdir } from 'node:fs/promises';
 
+import { releaseFolder } from '../../dumps/clients.ts';
 import type { Session } from '../../kinds/kind.ts';
 import {
     type Engine,
@@ -12,7 +13,7 @@ import {
     share
 } from '../engine.ts';
 import { ownUsername } from '../rows.ts';
-import { postgresUpgrade, releaseFolder } from './postgres-upgrade.ts';
+import { postgresUpgrade } from './postgres-upgrade.ts';
 
 const options: readonly Option[] = [
     { name: 'shared_buffers', type: 'bytes', min: 128 * 1024, restart: true },
