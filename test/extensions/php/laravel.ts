@@ -54,17 +54,7 @@ describe('A site of Laravel', { timeout: limitMs }, () => {
         try {
             rig = await PhpRig.start(
                 async (started) => {
-                    const made = await started.panel.client.post('/api/plugins/database/servers', {
-                        name: 'main',
-                        kind: 'mysql',
-                        mode: 'registered',
-                        host: '127.0.0.1',
-                        port: instance.port,
-                        username: instance.username,
-                        password: instance.password
-                    });
-                    expect(made.status, made.text).to.equal(201);
-                    serverId = made.data.id as number;
+                    serverId = await started.registerServer(instance);
                     await started.configure({
                         composerRepository: makeRepository(join(started.top, 'repository'))
                     });

@@ -21,6 +21,7 @@ import { ServicesRig } from '../../support/machine/services.ts';
 import type { Answer } from '../../support/panel/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { type Ended, ended } from '../../support/plugins/panel.ts';
+import type { Instance } from '../database/instances.ts';
 
 export const base = '/api/plugins/php';
 
@@ -109,6 +110,23 @@ export class PhpRig {
         const name = `${this.prefix}-${word}`;
         this.#accounts.add(`php-${name}`);
         return name;
+    }
+
+    /** Registers a server of the extension `database`, and returns its number. */
+    async registerServer({ kind, port, username, password }: Instance): Promise<number> {
+        const made = await this.panel.client.post('/api/plugins/database/servers', {
+            name: 'main',
+            kind,
+            mode: 'registered',
+            host: '127.0.0.1',
+            port,
+            username,
+            password
+        });
+        if (made.status !== 201) {
+            throw new Error(`The server is not registered: ${made.text}`);
+        }
+        return made.data.id as number;
     }
 
     /** Sets the plugin beside the folders of the test. */

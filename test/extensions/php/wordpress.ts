@@ -89,18 +89,8 @@ describe('A site of WordPress', { timeout: limitMs }, () => {
         instance = await startMariadb();
         try {
             rig = await PhpRig.start(
-                async ({ panel }) => {
-                    const made = await panel.client.post('/api/plugins/database/servers', {
-                        name: 'main',
-                        kind: 'mysql',
-                        mode: 'registered',
-                        host: '127.0.0.1',
-                        port: instance.port,
-                        username: instance.username,
-                        password: instance.password
-                    });
-                    expect(made.status, made.text).to.equal(201);
-                    serverId = made.data.id as number;
+                async (started) => {
+                    serverId = await started.registerServer(instance);
                 },
                 ['database']
             );
