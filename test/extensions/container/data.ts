@@ -163,7 +163,18 @@ describeOnEngines(lab, 'Data of a real engine', (real) => {
             expect(names(young.data.items)).to.not.include('spare');
             const { data: usage } = await rig.get('/usage');
             expect(usage.images.reclaimableBytes > 0).to.be.true();
-            const done = await rig.make('/prune', { what, all: true });
+            // What goes is what was shown, or nothing.
+            const blind = await rig.post('/prune', { what, all: true });
+            expect([blind.code, blind.data.errors[0].path]).to.equal([40001, 'list']);
+            const { list } = dry.data;
+            expect((await rig.post('/prune', { what: ['volumes'], all: true, list })).code).to.equal(41200);
+            await rig.post('/volumes', { name: 'later' });
+            const changed = await rig.post('/prune', { what, all: true, list });
+            const { data: now } = await rig.post('/prune', { what, all: true, dryRun: true });
+            expect([changed.code, changed.data.version]).to.equal([41200, now.list]);
+            expect((await rig.get('/volumes/spare')).status).to.equal(200);
+            expect((await rig.ask('DELETE', '/volumes/later')).status).to.equal(200);
+            const done = await rig.make('/prune', { what, all: true, list });
             expect(names(done.items)).to.equal(names(dry.data.items));
             expect((await rig.make('/stacks/apart/start')).state).to.equal('running');
             expect((await rig.post('/prune', { what, all: true, dryRun: true })).data.items).to.equal([]);

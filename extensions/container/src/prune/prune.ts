@@ -1,4 +1,6 @@
 /** What of the engine is used for nothing: told, and removed. Never what belongs to a stack or to a plugin. */
+import { createHash } from 'node:crypto';
+
 import { type Actor, errors, isFailure, type TaskView } from '@portico/sdk';
 
 import type { Making } from '../containers/making.ts';
@@ -30,6 +32,15 @@ export interface Prunable {
     readonly id: string;
     readonly name: string;
     readonly bytes: number;
+}
+
+/** What a prune would remove, as a dry run shows it. */
+export interface Found {
+    readonly items: readonly Prunable[];
+    /** Of all of them. */
+    readonly bytes: number;
+    /** Names this list: a prune that sends it removes exactly these. */
+    readonly list: string;
 }
 
 /** How much of a kind there is. */
@@ -113,7 +124,7 @@ export class Prune {
     }
 
     /** What a prune would remove now. */
-    async find(input: PruneInput): Promise<readonly Prunable[]> {
+    async find(input: PruneInput): Promise<Found> {
         const disk = await this.#disk();
         const finders: Readonly<Record<PruneKind, () => Promise<readonly Prunable[]>>> = {
             containers: () => this.#containers(input, disk),
@@ -132,26 +143,33 @@ export class Prune {
         for (const kind of pruneKinds.filter((each) => input.what.includes(each))) {
             found.push(...(await finders[kind]()));
         }
-        return found;
+        return { items: found, bytes: bytesOf(found), list: listOf(found) };
     }
 
-    /** Begins a task that removes it. What is used again meanwhile is left. */
-    begin(input: PruneInput, actor: Actor): Promise<TaskView> {
+    /**
+     * Begins a task that removes what a dry run with the same input showed. What is used again meanwhile is left.
+     *
+     * @throws VERSION_STALE 41200 with the list of now, when it is another one
+     */
+    async begin(input: PruneInput, seen: string, actor: Actor): Promise<TaskView> {
+        const { items, list } = await this.find(input);
+        if (list !== seen) {
+            throw errors.stale(list);
+        }
         return this.#ctx.task(
             { kind: 'prune', title: 'Remove what is used for nothing', access: 'write', key: 'prune', actor },
             async (run) => {
                 const removed: Prunable[] = [];
-                const found = await this.find(input);
-                for (const [index, item] of found.entries()) {
+                for (const [index, item] of items.entries()) {
                     run.signal.throwIfAborted();
-                    run.progress(index / found.length, `${item.kind}: ${item.name}`);
+                    run.progress(index / items.length, `${item.kind}: ${item.name}`);
                     if (await this.#remove(item)) {
                         removed.push(item);
                     } else {
                         run.log(`${item.name} is in use`);
                     }
                 }
-                return { items: removed, bytes: removed.reduce((sum, { bytes }) => sum + bytes, 0) };
+                return { items: removed, bytes: bytesOf(removed), list: seen };
             }
         );
     }
@@ -280,6 +298,14 @@ const belongs = (labels: Labels | null): boolean =>
 /** A time that is not told counts as old. */
 const isOld = (createdMs: number, { olderThanHours }: PruneInput): boolean =>
     Number.isNaN(createdMs) || Date.now() - createdMs >= olderThanHours * 3_600_000;
+
+const bytesOf = (items: readonly Prunable[]): number => items.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** Sizes change from one look to the next, and are no part of what was agreed to. */
+function listOf(items: readonly Prunable[]): string {
+    const ids = items.map(({ kind, id }) => `${kind} ${id}`).sort();
+    return createHash('sha256').update(ids.join('\n')).digest('hex').slice(0, 32);
+}
 
 function sumOf(all: readonly { readonly bytes: number; readonly free: boolean }[]): Usage {
     const sum = (rows: typeof all): number => rows.reduce((total, { bytes }) => total + bytes, 0);

@@ -1,5 +1,5 @@
 /** Routes of what the engine uses of the disk. */
-import { joi, reply, taskSchema } from '@portico/sdk';
+import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
 import { pruneKinds } from '../../prune/prune.ts';
 import type { Services } from '../../services.ts';
@@ -30,7 +30,8 @@ const pruned = joi.object({
         )
         .required()
         .label('What goes'),
-    bytes: joi.number().required().label('Size').unit('byte')
+    bytes: joi.number().required().label('Size').unit('byte'),
+    list: joi.string().required().label('List').description('Names this list: what removes it sends it')
 });
 
 /** Registers the routes of usage and pruning. */
@@ -58,7 +59,7 @@ export function registerPruneRoutes(ctx: Ctx, { prune }: Services): void {
         access: 'write',
         summary: 'Remove what is used for nothing',
         description:
-            'With `dryRun`, 200 says what would go, and nothing does. What belongs to a stack or a plugin, and images that a revision could go back to, never go. Without `all`, images and volumes with a name stay.',
+            'With `dryRun`, 200 says what would go, and nothing does. Without it, `list` of that answer is sent with the same input, and exactly what it showed goes; 41200 when that is another list by now. What belongs to a stack or a plugin, and images that a revision could go back to, never go. Without `all`, images and volumes with a name stay.',
         answers: ['done', 'task'],
         timeoutSeconds: 130,
         effect: 'destructive',
@@ -90,16 +91,21 @@ export function registerPruneRoutes(ctx: Ctx, { prune }: Services): void {
                     .default(0)
                     .label('Older than')
                     .unit('hour'),
-                dryRun: joi.boolean().default(false).label('Only say what would go')
+                dryRun: joi.boolean().default(false).label('Only say what would go'),
+                list: joi.string().max(64).optional().label('List').description('Of the dry run')
             })
         },
-        async handler({ payload: { dryRun, ...input }, actor, audit }) {
+        async handler({ payload: { dryRun, list, ...input }, actor, audit }) {
             if (dryRun) {
-                const items = (await prune.find(input)).map((item) => ({ ...item }));
-                return { items, bytes: items.reduce((sum, { bytes }) => sum + bytes, 0) };
+                const { items, ...found } = await prune.find(input);
+                return { items: [...items], ...found };
+            }
+            if (list === undefined) {
+                const message = 'expected: the `list` that the same request with `dryRun` answers';
+                throw errors.invalid([{ path: 'list', message }]);
             }
             audit({ after: input });
-            return reply.accepted(await prune.begin(input, actor));
+            return reply.accepted(await prune.begin(input, list, actor));
         }
     });
 }
