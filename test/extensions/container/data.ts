@@ -164,8 +164,6 @@ describeOnEngines(lab, 'Data of a real engine', (real) => {
             const { data: usage } = await rig.get('/usage');
             expect(usage.images.reclaimableBytes > 0).to.be.true();
             // What goes is what was shown, or nothing.
-            const blind = await rig.post('/prune', { what, all: true });
-            expect([blind.code, blind.data.errors[0].path]).to.equal([40001, 'list']);
             const { list } = dry.data;
             expect((await rig.post('/prune', { what: ['volumes'], all: true, list })).code).to.equal(41200);
             await rig.post('/volumes', { name: 'later' });

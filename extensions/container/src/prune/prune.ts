@@ -147,13 +147,14 @@ export class Prune {
     }
 
     /**
-     * Begins a task that removes what a dry run with the same input showed. What is used again meanwhile is left.
+     * Begins a task that removes what there is to remove now. What is used again meanwhile is left.
      *
-     * @throws VERSION_STALE 41200 with the list of now, when it is another one
+     * @param seen The list that a dry run with the same input showed: nothing else is removed
+     * @throws VERSION_STALE 41200 with the list of now, when it is not the one that was seen
      */
-    async begin(input: PruneInput, seen: string, actor: Actor): Promise<TaskView> {
+    async begin(input: PruneInput, seen: string | undefined, actor: Actor): Promise<TaskView> {
         const { items, list } = await this.find(input);
-        if (list !== seen) {
+        if (seen !== undefined && list !== seen) {
             throw errors.stale(list);
         }
         return this.#ctx.task(
@@ -169,7 +170,7 @@ export class Prune {
                         run.log(`${item.name} is in use`);
                     }
                 }
-                return { items: removed, bytes: bytesOf(removed), list: seen };
+                return { items: removed, bytes: bytesOf(removed), list };
             }
         );
     }

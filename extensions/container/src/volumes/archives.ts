@@ -22,6 +22,9 @@ const fromRoot = (path: string): string => path.replace(/^\/+/, '');
 /** Where the content of before waits for its removal, beside the folder that was unpacked. */
 const besides = (draft: string): string => posix.join(posix.dirname(draft), 'before');
 
+/** Without it, the new name is an empty folder for a moment, and a kill then looks like a volume that lost its content. */
+const inOneStep = { replace: true } as const;
+
 /** Reads and writes whole volumes. */
 export class VolumeArchives {
     readonly #ctx: Ctx;
@@ -105,14 +108,14 @@ export class VolumeArchives {
         const files = this.#ctx.files('/');
         const [content, next] = [fromRoot(mountpoint), fromRoot(draft)];
         const before = besides(next);
-        await files.move(content, before);
+        await files.move(content, before, inOneStep);
         try {
-            await files.move(next, content);
+            await files.move(next, content, inOneStep);
         } catch (error) {
-            await files.move(before, content);
+            await files.move(before, content, inOneStep);
             throw error;
         }
-        await files.move(before, next);
+        await files.move(before, next, inOneStep);
     }
 
     /** Removes containers and volumes that a panel which was killed made for archives. A volume whose content was being exchanged has the old one again. */
@@ -143,7 +146,7 @@ export class VolumeArchives {
                 }
             );
         if ((await isThere(before)) && !(await isThere(content))) {
-            await files.move(fromRoot(before), fromRoot(content));
+            await files.move(fromRoot(before), fromRoot(content), inOneStep);
         }
     }
 

@@ -1,5 +1,5 @@
 /** Routes of what the engine uses of the disk. */
-import { errors, joi, reply, taskSchema } from '@portico/sdk';
+import { joi, reply, taskSchema } from '@portico/sdk';
 
 import { pruneKinds } from '../../prune/prune.ts';
 import type { Services } from '../../services.ts';
@@ -59,7 +59,7 @@ export function registerPruneRoutes(ctx: Ctx, { prune }: Services): void {
         access: 'write',
         summary: 'Remove what is used for nothing',
         description:
-            'With `dryRun`, 200 says what would go, and nothing does. Without it, `list` of that answer is sent with the same input, and exactly what it showed goes; 41200 when that is another list by now. What belongs to a stack or a plugin, and images that a revision could go back to, never go. Without `all`, images and volumes with a name stay.',
+            'With `dryRun`, 200 says what would go, and nothing does. Send the `list` of that answer with the same input, and exactly what it showed goes; 41200 when that is another list by now. Without `list`, what is used for nothing at that moment goes. What belongs to a stack or a plugin, and images that a revision could go back to, never go. Without `all`, images and volumes with a name stay.',
         answers: ['done', 'task'],
         timeoutSeconds: 130,
         effect: 'destructive',
@@ -99,10 +99,6 @@ export function registerPruneRoutes(ctx: Ctx, { prune }: Services): void {
             if (dryRun) {
                 const { items, ...found } = await prune.find(input);
                 return { items: [...items], ...found };
-            }
-            if (list === undefined) {
-                const message = 'expected: the `list` that the same request with `dryRun` answers';
-                throw errors.invalid([{ path: 'list', message }]);
             }
             audit({ after: input });
             return reply.accepted(await prune.begin(input, list, actor));
