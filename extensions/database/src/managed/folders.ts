@@ -172,7 +172,8 @@ export class Folders {
     async keep(id: number, data: string, name: string): Promise<string> {
         const files = await this.#folder.ensure('kept', 0o711);
         const path = `kept/${id}-${name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 40)}`;
-        await files.move(`${root}/${id}/${data}`, path);
+        // An empty folder that a killed move left there gives way; one with data does not.
+        await files.move(`${root}/${id}/${data}`, path, { replace: true });
         await this.remove(id);
         return `${this.#folder.path}/${path}`;
     }
