@@ -55,6 +55,8 @@ export interface PanelOptions {
     readonly show: (text: string) => void;
     /** The engine's driver; default: Caddy. */
     readonly driver?: EngineDriver;
+    /** Time from one load of the engine to the next, milliseconds; default 1,000. */
+    readonly reloadWindowMs?: number;
     readonly clock?: Clock;
     /** Checks answers against their schemas; on in tests and development. */
     readonly checkReturns?: boolean;
@@ -95,8 +97,10 @@ export async function createPanel({
         show
     );
     const { isRehearsal = false, watch = false } = options;
-    const driver = isRehearsal ? new AbsentEngine() : options.driver;
-    const proxy = createProxyServices(foundation, driver, isRehearsal ? homeless : undefined);
+    const proxy = createProxyServices(
+        foundation,
+        isRehearsal ? { driver: new AbsentEngine(), home: homeless } : options
+    );
     const kept = new KeptPlugins({ db, clock, keyring });
     const importExport = createImportExport({
         ...foundation,

@@ -61,11 +61,24 @@ export interface ProxyServices {
 
 type Home = () => EngineFolders;
 
-/** Builds the engine and what it serves. @param given - the engine's driver; without one, Caddy @param home - where the engine lives */
+/** What differs in a rehearsal and in tests. */
+export interface ProxyOptions {
+    /** Default: Caddy. */
+    readonly driver?: EngineDriver;
+    /** Where the engine lives. */
+    readonly home?: Home;
+    /** Milliseconds from one load of the engine to the next; the engine has a default. */
+    readonly reloadWindowMs?: number;
+}
+
+/** Builds the engine and what it serves. */
 export function createProxyServices(
     foundation: Foundation,
-    given: EngineDriver | undefined,
-    home: Home = () => engineHome(foundation.config.dataDir, foundation.config.engineUser)
+    {
+        driver: given,
+        home = () => engineHome(foundation.config.dataDir, foundation.config.engineUser),
+        reloadWindowMs
+    }: ProxyOptions
 ): ProxyServices {
     const { config, db, keyring, settings, hooks, clock } = foundation;
     const forbidden = forbiddenIn(config.dataDir, home);
@@ -87,6 +100,7 @@ export function createProxyServices(
         sealer: keyring,
         vet: (call, before, after) => hosts.vet(call, before, after),
         places: () => forbidden().folders,
+        ...(reloadWindowMs === undefined ? {} : { windowMs: reloadWindowMs }),
         hooks: {
             applied({ revision, reloaded }) {
                 notifyLater(hooks.engineApplied, () => ({ revision, reloaded }));

@@ -70,6 +70,7 @@ export async function startPanel(options: TestPanelOptions = {}): Promise<TestPa
             show: (text) => shown.push(text),
             checkReturns: true,
             drainMs: 2_000,
+            reloadWindowMs: 100, // a visitor of a test does not wait for the second that an admin may
             ...(options.driver === undefined ? {} : { driver: options.driver }),
             ...(options.clock === undefined ? {} : { clock: options.clock }),
             ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }),
