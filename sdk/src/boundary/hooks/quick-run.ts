@@ -1,10 +1,8 @@
 /**
- * The fast way through a hook: a loop awaits one tap after another, and nothing is copied or checked in between. It holds while every
+ * The fast way through a hook: one tap is asked after another, and nothing is copied or checked in between. It holds while every
  * tap is there and answers nothing, as nearly always. At the first tap that fails, answers, hangs or is being replaced, the run goes on as a `TapRun`.
  */
-import { AsyncResource } from 'node:async_hooks';
-
-import { endCall, isThenable, TapCall, type TapDeadline, type TapWaiter, waited } from './tap-call.ts';
+import { endCall, TapCall, type TapDeadline, type TapWaiter, waited } from './tap-call.ts';
 import type { TapRecord, TapRun } from './tap-run.ts';
 
 /** What all runs over the same taps share. */
@@ -15,21 +13,17 @@ export interface QuickCourse {
     careful(): TapRun;
 }
 
-/** The state of one quick run. */
-export interface QuickRun extends TapWaiter {
-    readonly course: QuickCourse;
+/** Where a quick run stopped, and why. */
+interface Stop {
     readonly payload: unknown;
-    /** The asynchronous context of the publisher. */
-    readonly context: AsyncResource;
-    lent: TapCall | null;
-    /** It went through the gate of the present tap. */
-    isInside: boolean;
-    isOver: boolean;
-    readonly resolve: () => void;
-    readonly reject: (error: unknown) => void;
+    readonly course: QuickCourse;
+    readonly step: number;
+    /** The outcome of that tap; null when it was not asked yet. */
+    readonly outcome: Outcome | null;
+    /** The tap's call, when its time was over. */
+    readonly late: TapCall | null;
 }
 
-/** The outcome of the tap at which a quick run stopped. */
 interface Outcome {
     readonly isGood: boolean;
     readonly value: unknown;
@@ -38,115 +32,21 @@ interface Outcome {
 
 /** Runs the hook. @throws what the `TapRun` throws */
 export function runQuickly(payload: unknown, course: QuickCourse): Promise<void> {
-    return new Promise((resolve, reject) => {
-        const run: QuickRun = {
-            before: null,
-            after: null,
-            step: 0,
-            seenAt: 0,
-            seenStep: 0,
-            isWaiting: false,
-            giveUp,
-            course,
-            payload,
-            context: new AsyncResource('HookRun'),
-            lent: null,
-            isInside: false,
-            isOver: false,
-            resolve,
-            reject
-        };
-        course.deadline.enter(run);
-        void walk(run);
-    });
+    // What is called by `then` has the asynchronous context of the publisher, also when a timer stopped the run.
+    return new Promise<Stop | null>((resolve) => new QuickRun(payload, course, resolve).begin()).then(goOn);
 }
 
-/** Asks the taps in turn, to the end or to the first that fails or answers. It never rejects: `stop` and `end` settle the run. */
-async function walk(run: QuickRun): Promise<void> {
-    const { taps } = run.course;
-    try {
-        for (let index = 0; index < taps.length; index += 1) {
-            const given = ask(run, taps[index] as TapRecord, index);
-            if (run.isOver) {
-                return;
-            }
-            const answer = isThenable(given) ? await given : given;
-            if (answer !== undefined) {
-                stop(run, { isGood: true, value: answer, milliseconds: 0 });
-                return;
-            }
-            if (run.isOver || !left(run)) {
-                return;
-            }
-        }
-    } catch (error) {
-        stop(run, { isGood: false, value: error, milliseconds: waited(run) });
-        return;
+/** Goes on at the tap where the quick run stopped. */
+function goOn(stop: Stop | null): Promise<void> | undefined {
+    return stop === null ? undefined : goOnCarefully(stop);
+}
+
+async function goOnCarefully({ payload, course, step, outcome, late }: Stop): Promise<void> {
+    const run = course.careful();
+    const record = course.taps[step] as TapRecord;
+    if (late !== null) {
+        endCall(late, outcome?.value as Error);
     }
-    end(run);
-    run.resolve();
-}
-
-/** Asks one tap. Where its gate is closed, the run stops before it. */
-function ask(run: QuickRun, { call, gate }: TapRecord, index: number): unknown {
-    run.step = index;
-    if (gate !== null) {
-        if (call === null || gate.isParked || !gate.enter()) {
-            stop(run, null);
-            return undefined;
-        }
-        run.isInside = true;
-    }
-    return call === null ? undefined : call(run.payload, (run.lent = new TapCall()));
-}
-
-function giveUp(run: QuickRun, reason: Error): void {
-    run.context.runInAsyncScope(() => {
-        if (run.lent !== null) {
-            endCall(run.lent, reason);
-        }
-        stop(run, { isGood: false, value: reason, milliseconds: waited(run) });
-    });
-}
-
-/** Leaves the gate of the tap before. False when its plugin was replaced meanwhile, so that the new plugin's taps must be asked. */
-function left(run: QuickRun): boolean {
-    if (!run.isInside) {
-        return true;
-    }
-    const { gate, call } = recordOf(run);
-    run.isInside = false;
-    gate?.leave();
-    if (call !== null) {
-        return true;
-    }
-    stop(run, { isGood: true, value: undefined, milliseconds: 0 });
-    return false;
-}
-
-function end(run: QuickRun): void {
-    run.isOver = true;
-    run.course.deadline.leave(run);
-    if (run.isInside) {
-        run.isInside = false;
-        recordOf(run).gate?.leave();
-    }
-}
-
-function stop(run: QuickRun, outcome: Outcome | null): void {
-    if (!run.isOver) {
-        end(run);
-        goOn(run, outcome).then(run.resolve, run.reject);
-    }
-}
-
-/** Goes on at the tap where the quick run stopped. @param outcome - null when that tap was not asked yet */
-async function goOn(
-    { course: { taps, careful }, step, payload }: QuickRun,
-    outcome: Outcome | null
-): Promise<void> {
-    const run = careful();
-    const record = taps[step] as TapRecord;
     if (outcome === null) {
         await run.visit(payload, record);
     } else if (record.call !== null) {
@@ -154,11 +54,124 @@ async function goOn(
     } else if (record.gate !== null) {
         await run.follow(record.gate, payload, record);
     }
-    for (const next of taps.slice(step + 1)) {
+    for (const next of course.taps.slice(step + 1)) {
         await run.visit(payload, next);
     }
 }
 
-function recordOf({ course, step }: QuickRun): TapRecord {
-    return course.taps[step] as TapRecord;
+const { then } = Promise.prototype;
+
+/** What a tap gave, as a promise that calls back once and later, whatever `then` it brought. */
+function promiseOf(given: unknown): Promise<unknown> {
+    const promise = Promise.resolve(given);
+    return promise.then === then ? promise : (async () => promise)();
+}
+
+/** One quick run. */
+class QuickRun implements TapWaiter {
+    before: TapWaiter | null = null;
+    after: TapWaiter | null = null;
+    step = 0;
+    seenAt = 0;
+    seenStep = 0;
+    isWaiting = false;
+    readonly #payload: unknown;
+    readonly #course: QuickCourse;
+    readonly #resolve: (stop: Stop | null) => void;
+    #lent: TapCall | null = null;
+    /** It went through the gate of the present tap. */
+    #isInside = false;
+    #isOver = false;
+
+    constructor(payload: unknown, course: QuickCourse, resolve: (stop: Stop | null) => void) {
+        this.#payload = payload;
+        this.#course = course;
+        this.#resolve = resolve;
+    }
+
+    begin(): void {
+        this.#course.deadline.enter(this);
+        this.#walk();
+    }
+
+    giveUp(reason: Error): void {
+        this.#stop({ isGood: false, value: reason, milliseconds: waited(this) }, this.#lent);
+    }
+
+    /** Asks the taps in turn, to the end or to the next one that must be waited for. */
+    #walk(): void {
+        const { taps } = this.#course;
+        try {
+            for (; this.step < taps.length; this.step += 1) {
+                const given = this.#ask(taps[this.step] as TapRecord);
+                if (given !== undefined) {
+                    // `await` would make three functions for each tap; these two serve the whole run.
+                    void promiseOf(given).then(this.#answered, this.#failed);
+                    return;
+                }
+                if (this.#isOver || !this.#leave()) {
+                    return;
+                }
+            }
+        } catch (error) {
+            this.#failed(error);
+            return;
+        }
+        this.#end(null);
+    }
+
+    /** Asks one tap. Where its gate is closed, the run stops before it. */
+    #ask({ call, gate }: TapRecord): unknown {
+        if (gate !== null) {
+            if (call === null || gate.isParked || !gate.enter()) {
+                this.#stop(null);
+                return undefined;
+            }
+            this.#isInside = true;
+        }
+        return call === null ? undefined : call(this.#payload, (this.#lent = new TapCall()));
+    }
+
+    readonly #answered = (value: unknown): void => {
+        if (value !== undefined) {
+            this.#stop({ isGood: true, value, milliseconds: 0 });
+        } else if (!this.#isOver && this.#leave()) {
+            this.step += 1;
+            this.#walk();
+        }
+    };
+
+    readonly #failed = (error: unknown): void =>
+        this.#stop({ isGood: false, value: error, milliseconds: waited(this) });
+
+    /** Leaves the gate of the present tap. False when its plugin was replaced meanwhile, so that the new plugin's taps must be asked. */
+    #leave(): boolean {
+        if (!this.#isInside) {
+            return true;
+        }
+        const { gate, call } = this.#course.taps[this.step] as TapRecord;
+        this.#isInside = false;
+        gate?.leave();
+        if (call !== null) {
+            return true;
+        }
+        this.#stop({ isGood: true, value: undefined, milliseconds: 0 });
+        return false;
+    }
+
+    #stop(outcome: Outcome | null, late: TapCall | null = null): void {
+        if (!this.#isOver) {
+            this.#end({ payload: this.#payload, course: this.#course, step: this.step, outcome, late });
+        }
+    }
+
+    #end(stop: Stop | null): void {
+        this.#isOver = true;
+        this.#course.deadline.leave(this);
+        if (this.#isInside) {
+            this.#isInside = false;
+            this.#course.taps[this.step]?.gate?.leave();
+        }
+        this.#resolve(stop);
+    }
 }

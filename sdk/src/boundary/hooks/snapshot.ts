@@ -12,6 +12,10 @@ export function copyOf<T>(value: T): T {
 
 /** A copy that is frozen deeply, except bytes, which cannot be frozen. @throws DataCloneError as `copyOf` does */
 export function snapshotOf<T>(value: T): T {
+    if (isRecord(value)) {
+        // Payloads have other shapes than what is in them: two places that copy have fewer shapes each, and V8 copies known shapes far faster.
+        return Object.freeze(copyItems({ ...value }, true, 0)) as T;
+    }
     return copy(value, true, 0) as T;
 }
 
@@ -24,21 +28,37 @@ function copy(value: unknown, isFixed: boolean, depth: number): unknown {
             const list: unknown[] = value.map((item) => copy(item, isFixed, depth + 1));
             return isFixed ? Object.freeze(list) : list;
         }
-        const prototype: unknown = Object.getPrototypeOf(value);
-        if (prototype === Object.prototype || prototype === null) {
-            const result: Record<string, unknown> = { ...value };
-            for (const key in result) {
-                const item = result[key];
-                if (
-                    (typeof item === 'object' && item !== null) ||
-                    typeof item === 'function' ||
-                    typeof item === 'symbol'
-                ) {
-                    result[key] = copy(item, isFixed, depth + 1);
-                }
-            }
+        if (isRecord(value)) {
+            const result = copyItems({ ...value }, isFixed, depth);
             return isFixed ? Object.freeze(result) : result;
         }
     }
     return isFixed ? deepFreeze(structuredClone(value)) : structuredClone(value);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+    if (typeof value !== 'object' || value === null) {
+        return false;
+    }
+    const prototype: unknown = Object.getPrototypeOf(value);
+    return prototype === Object.prototype || prototype === null;
+}
+
+/** Puts copies in place of everything in a record that is not a bare value. */
+function copyItems(
+    record: Record<string, unknown>,
+    isFixed: boolean,
+    depth: number
+): Record<string, unknown> {
+    for (const key in record) {
+        const item = record[key];
+        if (
+            (typeof item === 'object' && item !== null) ||
+            typeof item === 'function' ||
+            typeof item === 'symbol'
+        ) {
+            record[key] = copy(item, isFixed, depth + 1);
+        }
+    }
+    return record;
 }

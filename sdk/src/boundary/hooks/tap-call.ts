@@ -28,7 +28,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
     return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** A run that waits for one tap after another. A plain object, because every run makes one. */
+/** A run that waits for one tap after another. */
 export interface TapWaiter {
     before: TapWaiter | null;
     after: TapWaiter | null;
@@ -39,7 +39,7 @@ export interface TapWaiter {
     seenStep: number;
     isWaiting: boolean;
     /** The tap's time is over. */
-    readonly giveUp: (waiter: never, reason: Error) => void;
+    giveUp(reason: Error): void;
 }
 
 /** The timer looks so often, milliseconds, or more often where the time is short. */
@@ -107,10 +107,7 @@ export class TapDeadline {
                         waiter.seenStep = waiter.step;
                     } else if (now - waiter.seenAt >= this.#milliseconds) {
                         this.leave(waiter);
-                        waiter.giveUp(
-                            waiter as never, // each waiter brings a `giveUp` for its own type
-                            new Error(`The tap took longer than ${this.#milliseconds / 1000} s`)
-                        );
+                        waiter.giveUp(new Error(`The tap took longer than ${this.#milliseconds / 1000} s`));
                     }
                 }
                 this.#timer = this.#first === null ? null : this.#look();
@@ -151,7 +148,7 @@ export function within(
             seenAt: 0,
             seenStep: 0,
             isWaiting: false,
-            giveUp: (_waiter, reason) => give(reason)
+            giveUp: give
         };
         const stopWaiting = (): void => {
             deadline.leave(waiter);

@@ -178,6 +178,26 @@ describe('createHookHost', () => {
         expect(failures.map(({ plugin }) => plugin).toSorted()).to.equal(['c', 'c', 'e', 'e', 'f', 'f']);
     });
 
+    it('asks each tap once, also when the promise of one calls back twice or has a faulty `then`', async () => {
+        const seen: string[] = [];
+        const hook = hooks.define('panel.started', 'notify');
+        const twice = { then: (good: (value: undefined) => void) => (good(undefined), good(undefined)) };
+        hooks.tap(owner('a'), 'panel.started', () => Object.assign(Promise.resolve(), twice) as never); // as JavaScript may
+        hooks.tap(owner('b'), 'panel.started', () => twice as never);
+        hooks.tap(owner('c'), 'panel.started', async () => void seen.push('c'));
+        hooks.tap(owner('d'), 'panel.started', () => {
+            seen.push('d');
+            return Object.defineProperty({}, 'then', {
+                get: () => {
+                    throw new Error('faulty');
+                }
+            }) as never;
+        });
+        await hook.run({});
+        expect(seen).to.equal(['c', 'd']);
+        expect(failures.map(({ plugin }) => plugin)).to.equal(['d']);
+    });
+
     it('goes on in the context of whoever ran it, also after a tap that was given up', async () => {
         const context = new AsyncLocalStorage<string>();
         const seen: unknown[] = [];
