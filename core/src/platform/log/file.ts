@@ -79,6 +79,8 @@ class Follower {
     readonly #uids: readonly number[];
     #file: FileHandle | null = null;
     #position = 0;
+    /** Another file has the path now: this one is read to its end once more, for what was written until then. */
+    #isReplaced = false;
     #lines = new LineCutter();
 
     constructor(path: string, uids: readonly number[]) {
@@ -140,18 +142,21 @@ class Follower {
             return this.#lines.push(buffer.subarray(0, bytesRead));
         }
 
-        const current = await stat(this.#path).catch(() => null);
-        if (current !== null && current.ino !== ino) {
+        if (this.#isReplaced) {
             await this.close();
-            this.#position = 0;
+            return [];
         }
 
+        const current = await stat(this.#path).catch(() => null);
+        this.#isReplaced = current !== null && current.ino !== ino;
         return [];
     }
 
     async close(): Promise<void> {
         const file = this.#file;
         this.#file = null;
+        this.#position = 0;
+        this.#isReplaced = false;
         this.#lines = new LineCutter();
         await file?.close();
     }

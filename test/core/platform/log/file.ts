@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -135,6 +136,36 @@ describe('readLog', { timeout: 20_000 }, () => {
         ending.abort();
         await reading;
         expect(seen).to.equal(['one', 'half', 'last of the old', 'first of the new', 'cut', 'panic']);
+    });
+
+    it('loses no line that is written right before a rotation', async () => {
+        const ending = new AbortController();
+        const seen: string[] = [];
+        writeFileSync(path, 'begun\n');
+        const reading = (async () => {
+            for await (const line of readLog(
+                { paths: [path], uids },
+                { lines: 5, follow: true, signal: ending.signal, pollMs: 0 }
+            )) {
+                seen.push(line);
+            }
+        })();
+        await until(() => seen.length === 1, 'first');
+        for (let round = 0; round < 100; round += 1) {
+            for (let turns = round % 7; turns > 0; turns -= 1) {
+                await turn(); // at another step of the reader each time
+            }
+            appendFileSync(path, `old ${round}\n`);
+            renameSync(path, join(folder, `engine-${round}.log`));
+            writeFileSync(path, `new ${round}\n`);
+            await until(() => seen.includes(`new ${round}`), `round ${round}`);
+        }
+        ending.abort();
+        await reading;
+        expect(seen).to.equal([
+            'begun',
+            ...Array.from({ length: 100 }, (_, round) => [`old ${round}`, `new ${round}`]).flat()
+        ]);
     });
 
     it('lets a reader end in the middle', async () => {
