@@ -9,13 +9,17 @@ export interface PlacedOperation {
     readonly method: string;
     /** Path with its parameters in braces. */
     readonly path: string;
-    /** `other` is what a generated page cannot do: uploads, sockets and raw routes. */
-    readonly kind: 'json' | 'stream' | 'download' | 'other';
+    /** `other` is what has a protocol of its own, which a generated page does not speak: sockets and raw routes. */
+    readonly kind: 'json' | 'stream' | 'upload' | 'download' | 'other';
     /** Names of the parameters of the path. */
     readonly params: readonly string[];
+    /** Those of them whose values are known: a closed choice, or a reference to another list. */
+    readonly choices: readonly string[];
     readonly query: readonly { readonly isRequired: boolean }[];
     /** It answers a list of objects. */
     readonly isList: boolean;
+    /** Names of the fields of a row, where it answers a list. */
+    readonly rowKeys: readonly string[];
     readonly ui: { readonly role?: string; readonly primary?: boolean; readonly order?: number };
 }
 
@@ -34,8 +38,10 @@ export interface CardModel<Operation extends PlacedOperation> {
 
 /** What one item of a collection can show and do. */
 export interface Item<Operation extends PlacedOperation> {
-    /** Name of the path's parameter that the item stands for. */
-    readonly param: string;
+    /** Its path, which is below its list, or stands alone where the list lies below another item: `/runs/{id}` of `/jobs/{id}/runs`. */
+    readonly path: string;
+    /** Names of the path's parameters that the item stands for; more than one where the rows name them all. */
+    readonly params: readonly string[];
     readonly read: Operation | null;
     readonly edit: Operation | null;
     readonly remove: Operation | null;
@@ -74,37 +80,41 @@ export function modelOf<Operation extends PlacedOperation>(
     };
 }
 
-/** What lies below a path, or, without one, all that needs no parameter. */
+/** What lies at a path and below it, or, without one, all that needs no parameter or only such as can be chosen. */
 function partOf<Operation extends PlacedOperation>(
     operations: readonly Operation[],
-    base: string,
+    path: string,
     used: Set<Operation>
-): Omit<Item<Operation>, 'param' | 'read' | 'edit' | 'remove'> {
-    const depth = base.split('{').length;
-    const here = operations.filter(
-        (each) => each.path.startsWith(base) && each.path !== base && each.params.length === depth - 1
-    );
+): Omit<Item<Operation>, 'path' | 'params' | 'read' | 'edit' | 'remove'> {
+    const depth = paramsOf(path).length;
+    const below = operations.filter((each) => each.path === path || each.path.startsWith(`${path}/`));
+    const here = below.filter((each) => each.params.length === depth);
     const take = (found: readonly Operation[]): readonly Operation[] => {
         found.forEach((each) => used.add(each));
         return [...found].sort(byOrder);
     };
-    const reads = here.filter(
-        (each) => each.method === 'GET' && !each.query.some((query) => query.isRequired)
-    );
+    const isFree = (each: Operation): boolean => !used.has(each);
+    const reads = here.filter((each) => isFree(each) && each.method === 'GET' && !isAsking(each));
     const related = take(reads.filter((each) => each.kind === 'json' && each.isList)).map((list) =>
         collectionOf(list, operations, used)
     );
-    const isFree = (each: Operation): boolean => !used.has(each);
     const cards = take(reads.filter((each) => isFree(each) && each.kind === 'json')).map((read) => ({
         read,
         edit: take(here.filter((each) => each.method === 'PUT' && each.path === read.path))[0] ?? null
     }));
+    // The items of the lists took their own; what is left of deeper paths is asked for, if it can be chosen.
+    const offered = below.filter(
+        (each) =>
+            isFree(each) &&
+            each.kind !== 'other' &&
+            each.params.slice(depth).every((name) => each.choices.includes(name))
+    );
     return {
         related,
         cards,
-        streams: take(reads.filter((each) => each.kind === 'stream')),
+        streams: take(offered.filter((each) => each.method === 'GET' && each.kind === 'stream')),
         downloads: take(reads.filter((each) => each.kind === 'download')),
-        actions: take(here.filter((each) => isFree(each) && each.method !== 'GET' && each.kind === 'json'))
+        actions: take(offered.filter(isFree))
     };
 }
 
@@ -121,36 +131,67 @@ function collectionOf<Operation extends PlacedOperation>(
     if (create !== null) {
         used.add(create);
     }
-    const below = new RegExp(`^${escape(list.path)}/\\{[^/}]+\\}`);
-    const path = operations.map((each) => below.exec(each.path)?.[0]).find((each) => each !== undefined);
-    return { list, create, item: path === undefined ? null : itemOf(path, operations, used) };
+    const path = itemPathOf(list, list.path, operations) ?? aloneOf(list, operations);
+    return { list, create, item: path === null ? null : itemOf(path, list, operations, used) };
+}
+
+/** The path of a list's items: that of the list, and the parameters that the rows name. Null where nothing lies below the list. */
+function itemPathOf(
+    { rowKeys }: PlacedOperation,
+    base: string,
+    operations: readonly PlacedOperation[]
+): string | null {
+    const runs = operations
+        .filter(({ path }) => path.startsWith(`${base}/{`))
+        .map(({ path }) => paramsOf(/^(?:\/\{[^/]+\})+/.exec(path.slice(base.length))?.[0] ?? ''));
+    const [run] = runs.toSorted((left, right) => left.length - right.length);
+    if (run === undefined) {
+        return null;
+    }
+    const noun = base.split('/').pop();
+    const isNamed = (name: string): boolean => rowKeys.includes(name) || `${name}s` === noun;
+    const names = run.every(isNamed) ? run : run.slice(0, 1);
+    return base + names.map((name) => `/{${name}}`).join('');
+}
+
+/** The path of items that stand alone, though their list lies below another item. */
+function aloneOf(list: PlacedOperation, operations: readonly PlacedOperation[]): string | null {
+    const base = list.path.replace(/\/[^/{}]+(?:\/\{[^/]+\})+/g, '');
+    const isOwn = operations.some((each) => each.path === base && each.method === 'GET' && each.isList);
+    return base === list.path || isOwn ? null : itemPathOf(list, base, operations);
 }
 
 function itemOf<Operation extends PlacedOperation>(
     path: string,
+    list: Operation,
     operations: readonly Operation[],
     used: Set<Operation>
 ): Item<Operation> {
     const find = (method: string): Operation | null => {
         const found = operations.find(
-            (each) => each.method === method && each.path === path && each.kind === 'json'
+            (each) => each.method === method && each.path === path && each.kind === 'json' && !isAsking(each)
         );
         if (found !== undefined) {
             used.add(found);
         }
         return found ?? null;
     };
-    const param = /\{([^}]+)\}$/.exec(path)?.[1] ?? 'id';
+    const names = paramsOf(path);
     return {
-        param,
+        path,
+        params: path.startsWith(`${list.path}/`) ? names.slice(list.params.length) : names,
         read: find('GET'),
         edit: find('PUT'),
         remove: find('DELETE'),
-        ...partOf(operations, `${path}/`, used)
+        ...partOf(operations, path, used)
     };
 }
 
+const paramsOf = (path: string): readonly string[] =>
+    [...path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => String(name));
+/** Whether it is a question: a read that cannot be asked without a value. */
+const isAsking = ({ method, query }: PlacedOperation): boolean =>
+    method === 'GET' && query.some(({ isRequired }) => isRequired);
 const byOrder = (left: PlacedOperation, right: PlacedOperation): number =>
     (left.ui.order ?? 99) - (right.ui.order ?? 99) ||
     Number(right.ui.primary ?? false) - Number(left.ui.primary ?? false);
-const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

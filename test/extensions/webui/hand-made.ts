@@ -1,5 +1,10 @@
-/** Screens of plugins that are made by hand: the tree of a snapshot and its restore, the assistant with its approvals; and the form of a DNS provider. */
+/**
+ * Screens of plugins that are made by hand: the tree of a snapshot and its restore, the assistant with its approvals; the form of a DNS
+ * provider; and what generated pages ask for.
+ */
+import { createHash, randomBytes } from 'node:crypto';
 import {
+    copyFileSync,
     existsSync,
     mkdirSync,
     mkdtempSync,
@@ -15,6 +20,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { itInBrowser, noBrowser } from '../../support/browser.ts';
+import { pluginPackage } from '../../support/registry/packages.ts';
 import { ModelServer } from '../../support/servers/model.ts';
 import { until } from '../../support/until.ts';
 import { extensions, finish, isSound, limitMs, type Rig, startRig, visit } from './rig.ts';
@@ -23,6 +29,14 @@ export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const noRestic = existsSync('/usr/bin/restic') ? undefined : 'restic is not installed';
+
+/** Writes the plugin whose generated page asks for files, values and choices. */
+function writeShelf(folder: string): void {
+    mkdirSync(folder);
+    const portico = { name: 'shelf', title: 'Shelf', sdk: '^1.0.0', permissions: { write: 'Change' } };
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(pluginPackage('shelf', '1.0.0', { portico })));
+    copyFileSync(new URL('../../fixtures/pages/shelf.js', import.meta.url), join(folder, 'index.js'));
+}
 
 describe('the screens of plugins that are made by hand', { timeout: 2 * limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
@@ -36,8 +50,9 @@ describe('the screens of plugins that are made by hand', { timeout: 2 * limitMs 
         ['webui', 'ai', 'backup'].forEach((name) =>
             symlinkSync(join(extensions, name), join(root, 'plugins', name))
         );
+        writeShelf(join(root, 'plugins/shelf'));
         model = await new ModelServer().open();
-        rig = await startRig(['webui', 'ai', 'backup'], {
+        rig = await startRig(['webui', 'ai', 'backup', 'shelf'], {
             environment: { PORTICO_PLUGIN_DIRS: join(root, 'plugins') }
         });
     });
@@ -197,6 +212,122 @@ describe('the screens of plugins that are made by hand', { timeout: 2 * limitMs 
             await test.getByRole('button', { name: 'Test' }).click();
             await test.getByText('_acme-challenge.example.com').waitFor();
             await test.locator('.badge.bad').first().waitFor();
+            await finish(watched);
+        }
+    );
+
+    itWithBrowser(
+        'asks on a generated page for a file, within its limit, and shows how far it is',
+        async () => {
+            const watched = await rig.open();
+            const { page } = watched;
+            await visit(page, '/p/shelf');
+            await page.getByRole('button', { name: 'Actions for Shelf' }).click();
+            await page.getByRole('button', { name: 'Send the cover' }).click();
+            const dialog = page.getByRole('dialog', { name: 'Send the cover' });
+            const send = dialog.getByRole('button', { name: 'Send the cover' });
+            await dialog.getByText('At most 4 MiB · image/png').waitFor();
+            await dialog.getByLabel('Book').fill('one');
+            await send.click();
+            await dialog.getByRole('alert').getByText('Choose a file').waitFor();
+            const file = dialog.getByLabel('File');
+            const bytes = randomBytes(4 * 1024 * 1024);
+            const cover = { name: 'cover.bin', mimeType: 'text/plain', buffer: bytes };
+            await file.setInputFiles({
+                ...cover,
+                buffer: Buffer.concat([bytes, bytes.subarray(0, 1024 ** 2)])
+            });
+            await dialog
+                .getByRole('alert')
+                .getByText('This file has 5 MiB, which is more than 4 MiB')
+                .waitFor();
+            await isSound(page, 'the form of a file');
+            await file.setInputFiles(cover);
+            await dialog.getByLabel('Book').fill('on');
+            await send.click();
+            await page.locator('[aria-invalid=true]').waitFor();
+            await dialog.getByRole('progressbar', { name: 'Sent' }).waitFor();
+            await dialog.getByLabel('Book').fill('one');
+            await send.click();
+            await page.getByText('Done: Send the cover').waitFor();
+            const { data } = await rig.panel.client.get('/api/plugins/shelf/turns');
+            const sha256 = createHash('sha256').update(bytes).digest('hex');
+            expect(data.kept).to.equal({ id: 'one', type: 'application/octet-stream', sha256 });
+            await finish(watched);
+        }
+    );
+
+    itWithBrowser('asks on a generated page what a read needs, and shows what it answers', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        const open = async (name: string) => {
+            await page.getByRole('button', { name: 'Actions for Shelf' }).click();
+            await page.getByRole('button', { name, exact: true }).click();
+            const dialog = page.getByRole('dialog', { name });
+            return { dialog, go: dialog.locator('footer').getByRole('button', { name, exact: true }) };
+        };
+        await visit(page, '/p/shelf');
+        const find = await open('Find');
+        await find.dialog.getByLabel('Text').fill('w');
+        await find.go.click();
+        await find.dialog.locator('[aria-invalid=true]').waitFor();
+        await find.dialog.getByLabel('Text').fill('wi');
+        await find.dialog.getByLabel('Shelves').fill('a b\nc');
+        await find.go.click();
+        await find.dialog.getByRole('cell', { name: 'Winds' }).waitFor();
+        await isSound(page, 'what was found');
+        await find.dialog.getByLabel('Text').fill('nothing');
+        await find.go.click();
+        await find.dialog.getByText('No such book').waitFor();
+        await page.keyboard.press('Escape');
+
+        const measure = await open('Measure');
+        await measure.dialog.getByLabel('Book').fill('two');
+        await measure.go.click();
+        await measure.dialog.getByText('Pages').waitFor();
+        await page.keyboard.press('Escape');
+
+        const excerpt = await open('Excerpt');
+        await excerpt.dialog.getByLabel('Book').fill('one');
+        const saved = page.waitForEvent('download');
+        await excerpt.go.click();
+        expect(readFileSync(await (await saved).path(), 'utf8')).to.equal('Tides');
+
+        const aloud = await open('Read aloud');
+        await aloud.dialog.getByLabel('Book').fill('one');
+        await aloud.go.click();
+        await aloud.dialog.getByText('Tides', { exact: true }).waitFor();
+        await aloud.dialog.getByText('reading', { exact: true }).waitFor();
+        await isSound(page, 'an answer that was written');
+        await finish(watched);
+    });
+
+    itWithBrowser(
+        'leads to items that several parameters name, offers the choice in a path, and goes back',
+        async () => {
+            const watched = await rig.open();
+            const { page } = watched;
+            await visit(page, '/p/shelf');
+            await page.getByRole('link', { name: 'Tides' }).click();
+            await page.getByText('stands at a b').waitFor();
+            await page.getByRole('button', { name: 'Turn' }).click();
+            const turn = page.getByRole('dialog', { name: 'Turn' });
+            await turn.getByLabel('Way').selectOption({ label: 'To the right' });
+            await turn.getByRole('button', { name: 'Turn' }).click();
+            await page.getByText('Done: Turn').waitFor();
+            await page.getByRole('link', { name: 'It tastes of salt' }).click();
+            await page.getByText('It tastes of salt').first().waitFor();
+            await isSound(page, 'an item that stands alone');
+            await page.getByRole('button', { name: 'Forget' }).click();
+            const forget = page.getByRole('dialog', { name: 'Forget' });
+            await forget.getByText('Forget this note?').waitFor();
+            await forget.getByLabel('Always').check();
+            await forget.getByRole('button', { name: 'Forget' }).click();
+            await page.getByText('Done: Forget').waitFor();
+            await page.getByRole('link', { name: '← Notes' }).click();
+            await page.getByText('stands at a b').waitFor();
+            const { data } = await rig.panel.client.get('/api/plugins/shelf/turns');
+            expect(data.turns).to.equal(['one right', 'salt true']);
             await finish(watched);
         }
     );

@@ -9,6 +9,7 @@ import {
     trailTo
 } from '../../../extensions/webui/web/src/generated/address.ts';
 import { columnsOf, idOf, labelOf } from '../../../extensions/webui/web/src/generated/columns.ts';
+import { fieldsOf, hasFields, inputOf } from '../../../extensions/webui/web/src/generated/input.ts';
 import { type Operation, operationsOf } from '../../../extensions/webui/web/src/generated/operations.ts';
 import { changed, filled, initialValue } from '../../../extensions/webui/web/src/schema/changes.ts';
 import type { Document } from '../../../extensions/webui/web/src/schema/document.ts';
@@ -40,7 +41,7 @@ describe('the model of generated pages, from the real document', { timeout: 60_0
         ]);
         const [users] = collections;
         expect(users?.create?.id).to.equal('users.create');
-        expect(users?.item?.param).to.equal('id');
+        expect(users?.item?.params).to.equal(['id']);
         expect(users?.item?.edit?.id).to.equal('users.update');
         expect(users?.item?.remove?.id).to.equal('users.remove');
         expect(users?.item?.actions.map(({ path }) => path)).to.equal([
@@ -95,19 +96,108 @@ describe('the model of generated pages, from the real document', { timeout: 60_0
             ...list('/api/jobs', 'jobs.list'),
             ...get('/api/jobs/{id}'),
             ...list('/api/jobs/{id}/runs', 'runs.list'),
-            ...get('/api/jobs/{id}/runs/{run}')
+            ...get('/api/jobs/{id}/runs/{run}'),
+            ...list('/api/jobs/{id}/triggers', 'triggers.list'),
+            ...get('/api/triggers/{id}'),
+            ...get('/api/triggers/{id}/calls')
         };
-        const { collections } = modelOf(operationsOf({ ...document, paths }, 'jobs'));
+        const { collections, others } = modelOf(operationsOf({ ...document, paths }, 'jobs'));
+        expect(others).to.equal([]);
         const trail = trailTo(collections, 'runs.list') ?? [];
         const [jobs, runs] = trail as [Listed, Listed];
-        expect(trail.map(({ item }) => item?.param)).to.equal(['id', 'run']);
-        const there = itemAddress('jobs', runs, { id: 'a/b' }, '7');
-        expect(there).to.equal('/p/jobs?list=runs.list&in.id=a%2Fb&id=7');
-        const params = paramsOf(new URL(there, 'http://panel.example').searchParams);
-        expect(params).to.equal({ id: 'a/b' });
-        expect(backOf('jobs', trail, params)).to.equal('/p/jobs?list=jobs.list&id=a%2Fb');
-        expect(backOf('jobs', [jobs], {})).to.equal('/p/jobs?list=jobs.list');
+        expect(trail.map(({ item }) => item?.params)).to.equal([['id'], ['run']]);
+        const there = itemAddress('jobs', runs, ['a/b'], ['7']);
+        expect(there).to.equal('/p/jobs?list=runs.list&in=a%2Fb&id=7');
+        expect(paramsOf(trail, ['a/b', '7'])).to.equal({ id: 'a/b', run: '7' });
+        expect(backOf('jobs', trail, ['a/b'])).to.equal('/p/jobs?list=jobs.list&id=a%2Fb');
+        expect(backOf('jobs', [jobs], [])).to.equal('/p/jobs?list=jobs.list');
         expect(trailTo(collections, 'none')).to.be.null();
+        // An item that stands alone has a parameter of the same name, and its page leads back to the item above its list all the same.
+        const alone = trailTo(collections, 'triggers.list') ?? [];
+        expect(paramsOf(alone, ['a/b', '9'])).to.equal({ id: '9' });
+        expect(paramsOf(alone.slice(0, -1), ['a/b'])).to.equal({ id: 'a/b' });
+        expect(backOf('jobs', alone, ['a/b'])).to.equal('/p/jobs?list=jobs.list&id=a%2Fb');
+    });
+
+    it('places questions, files and choices, and items that several parameters name', () => {
+        const text = (name: string, place: string, schema: object, required = true) => ({
+            name,
+            in: place,
+            required,
+            schema: { type: 'string', ...schema }
+        });
+        const rows = (keys: readonly string[]) => ({
+            properties: {
+                data: {
+                    type: 'array',
+                    items: { properties: Object.fromEntries(keys.map((key) => [key, { type: 'string' }])) }
+                }
+            }
+        });
+        const operation = (id: string, more: object = {}) => ({ operationId: id, tags: ['apps'], ...more });
+        const answering = (schema: object) => ({
+            responses: { 200: { content: { 'application/json': { schema } } } }
+        });
+        const action = text('action', 'path', { enum: ['start', 'stop'] });
+        const paths = {
+            '/api/apps': { get: operation('apps', answering(rows(['source', 'id']))) },
+            '/api/apps/{source}/{app}': { get: operation('app'), post: operation('use') },
+            '/api/apps/{source}/{app}/icon': { get: operation('icon', { 'x-door': 'download' }) },
+            '/api/units': { get: operation('units', answering(rows(['name']))) },
+            '/api/units/{name}/{action}': {
+                post: operation('act', { parameters: [text('name', 'path', {}), action] })
+            },
+            '/api/units/{name}/{other}/x': { post: operation('lost') },
+            '/api/found': {
+                get: operation('found', {
+                    ...answering(rows(['id'])),
+                    parameters: [text('q', 'query', {}), text('limit', 'query', {}, false)]
+                })
+            },
+            '/api/archive': {
+                put: operation('send', {
+                    'x-door': 'upload',
+                    requestBody: {
+                        content: { 'application/x-tar': {}, 'application/octet-stream': {} },
+                        'x-max-bytes': 9
+                    },
+                    parameters: [text('kind', 'query', { enum: ['a', 'b'] }, false)]
+                })
+            }
+        };
+        const { collections, actions, others } = modelOf(
+            operationsOf({ ...document, paths } as unknown as Document, 'apps')
+        );
+        const [apps, units] = collections;
+        expect(apps?.item?.params).to.equal(['source', 'app']);
+        expect(apps?.item?.read?.id).to.equal('app');
+        expect(apps?.item?.actions.map(({ id }) => id)).to.equal(['use']);
+        expect(apps?.item?.downloads.map(({ id }) => id)).to.equal(['icon']);
+        expect(units?.item?.params).to.equal(['name']);
+        const [act] = units?.item?.actions ?? [];
+        expect(others.map(({ id }) => id)).to.equal(['lost']);
+        const [found, send] = actions as [Operation, Operation];
+        expect([found.id, send.id]).to.equal(['found', 'send']);
+
+        const named = { name: 'nginx' };
+        expect(fieldsOf(act as Operation, named)).to.equal({
+            type: 'object',
+            properties: { action: { type: 'string', enum: ['start', 'stop'] } },
+            required: ['action']
+        });
+        expect(inputOf(act as Operation, named, { action: 'stop' })).to.equal({
+            params: { name: 'nginx', action: 'stop' },
+            query: {},
+            body: undefined
+        });
+        expect(Object.keys(fieldsOf(found, {}).properties ?? {})).to.equal(['q']);
+        expect(inputOf(found, {}, { q: 'a b' }).query).to.equal({ q: 'a b' });
+        expect(send.file).to.equal({
+            accepts: ['application/x-tar', 'application/octet-stream'],
+            maxBytes: 9
+        });
+        expect(hasFields(send, {})).to.be.true();
+        expect(hasFields(apps?.item?.actions[0] as Operation, { source: 'a', app: 'b' })).to.be.false();
     });
 
     it('leaves out what is hidden', () => {

@@ -221,6 +221,8 @@ describe('runConformance', { timeout: 120_000 }, () => {
         const route = (method: string, path: string, rest: string) =>
             `ctx.route({ method: '${method}', path: '${path}', access: 'read', summary: 'Do', ${rest}, handler: () => ${rest.includes('array') ? '[]' : '({})'} });`;
         const list = 'returns: joi.array().items(joi.object({ id: joi.number() }))';
+        const way =
+            "validate: { params: joi.object({ id: joi.string().label('Id'), way: joi.valid('left', 'right').label('Way') }) }";
         const { findings, passed } = await check({
             setup: [
                 sound.setup,
@@ -236,6 +238,10 @@ describe('runConformance', { timeout: 120_000 }, () => {
                     `${list}, validate: { query: joi.object({ q: joi.string().label('Text').required() }) }`
                 ),
                 route('DELETE', '/lost/{id}', 'returns: joi.any()'),
+                route('POST', '/lost/{id}/turn/{way}', `returns: joi.any(), ${way}`),
+                route('POST', '/jobs/{id}/turn/{way}', `returns: joi.any(), ${way}`),
+                route('GET', '/jobs/{id}/notes', list),
+                route('DELETE', '/notes/{note}', 'returns: joi.any()'),
                 route('DELETE', '/found/{id}', "returns: joi.any(), ui: { role: 'hidden' }"),
                 "ctx.upload({ method: 'POST', path: '/files', id: 'send', access: 'read', summary: 'Send', accepts: ['*/*'], maxBytes: 9, returns: joi.any(), handler: () => null });"
             ].join('\n')
@@ -246,9 +252,8 @@ describe('runConformance', { timeout: 120_000 }, () => {
                 ({ where, message, mend }) => `${where}${message.split(':')[1]} → ${mend.split(';')[0]}`
             )
         ).to.equal([
-            'GET /found (get.found) its query has a field that is required → Give the field a default, or make it a parameter of the path below a list',
             'DELETE /lost/{id} (delete.lost.id) no list leads to what its path names → Add a list, GET /lost with `returns` an array, whose rows it works on',
-            'POST /files (send) such a page sends no files → Bring a page that sends the file (docs/plugins/first-page.md)'
+            'POST /lost/{id}/turn/{way} (post.lost.id.turn.way) no list leads to what its path names → Add lists that lead to it: GET /lost with `returns` an array, and one below its rows for each further parameter'
         ]);
         expect(
             places.every(({ level, mend }) => level === 'warning' && mend.includes("role: 'hidden'"))

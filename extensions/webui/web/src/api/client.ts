@@ -2,6 +2,7 @@
 import { randomId } from '../browser/ids.ts';
 import { Store } from '../kit/store.ts';
 import { ApiFailure, unreachable } from './failure.ts';
+import { fetchWithProgress } from './progress.ts';
 import { accessToken, end, refreshToken, renew, type TokenPair } from './session.ts';
 
 /** What a call may say beside its method and path. */
@@ -15,6 +16,8 @@ export interface CallOptions {
     readonly isPublic?: boolean;
     /** Sent as they are, in the place of `body`. */
     readonly bytes?: Blob | undefined;
+    /** Is told how many bytes were sent; a file needs it where a user waits for it. */
+    readonly onProgress?: ((sent: number) => void) | undefined;
     readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -104,21 +107,21 @@ export async function readDocument<T>(path: string, signal: AbortSignal): Promis
 export function address(path: string, query: CallOptions['query'] = {}): string {
     const pairs = Object.entries(query)
         .filter(([, value]) => value !== undefined && value !== null && value !== '')
-        .map(([name, value]) => [name, String(value)]);
+        .flatMap(([name, value]) => [value].flat().map((each) => [name, String(each)]));
     return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs).toString()}`;
 }
 
 async function send(
     method: string,
     path: string,
-    { query, body, bytes, headers = {}, version, signal, isPublic = false }: CallOptions,
+    { query, body, bytes, onProgress, headers = {}, version, signal, isPublic = false }: CallOptions,
     key: string | null
 ): Promise<Response> {
     if (!isPublic && accessToken() === null) {
         await refresh();
     }
     const ask = (): Promise<Response> =>
-        fetch(address(path, query), {
+        (onProgress === undefined ? fetch : fetchWithProgress(onProgress))(address(path, query), {
             method,
             headers: {
                 ...(bytes === undefined ? {} : { 'content-type': bytes.type || 'application/octet-stream' }),

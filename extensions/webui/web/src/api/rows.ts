@@ -3,6 +3,7 @@ import { type InfiniteData, useInfiniteQuery } from '@tanstack/preact-query';
 
 import { call } from './client.ts';
 import type { ApiFailure } from './failure.ts';
+import { queries } from './queries.ts';
 
 interface RowsPage<Row> {
     readonly rows: readonly Row[];
@@ -54,6 +55,20 @@ async function readPage<Row>(
     };
 }
 
+/** Reads the first page of a list into the cache, where `useRows` finds it. @throws ApiFailure */
+export async function fetchRows(path: string, filters: Readonly<Record<string, unknown>>): Promise<void> {
+    await queries.fetchInfiniteQuery({ ...listAt<unknown>(path, filters), staleTime: 0 });
+}
+
+function listAt<Row>(path: string | null, filters: Readonly<Record<string, unknown>>) {
+    return {
+        queryKey: ['read', path, filters] as readonly unknown[],
+        initialPageParam: '',
+        queryFn: ({ pageParam, signal }: { pageParam: string; signal: AbortSignal }) =>
+            readPage<Row>(path ?? '', filters, pageParam, signal)
+    };
+}
+
 /** Reads a list through the cache. Null for a path: nothing is asked. While new filters are asked for, the rows of the old ones stay. */
 export function useRows<Row>(path: string | null, filters: Readonly<Record<string, unknown>>): Rows<Row> {
     const query = useInfiniteQuery<
@@ -63,11 +78,9 @@ export function useRows<Row>(path: string | null, filters: Readonly<Record<strin
         readonly unknown[],
         string
     >({
-        queryKey: ['read', path, filters],
-        initialPageParam: '',
+        ...listAt<Row>(path, filters),
         enabled: path !== null,
         placeholderData: (before) => before,
-        queryFn: ({ pageParam, signal }) => readPage<Row>(path ?? '', filters, pageParam, signal),
         getNextPageParam: ({ next }) => next ?? undefined
     });
     return {

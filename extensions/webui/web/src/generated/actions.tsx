@@ -5,9 +5,10 @@ import { useMay } from '../api/queries.ts';
 import { Button } from '../kit/button.tsx';
 import { Menu } from '../kit/menu.tsx';
 import { t } from '../words/t.ts';
-import { Action, Download, hasFields, OperationForm } from './action.tsx';
+import { Action, needsForm } from './action.tsx';
+import { OperationForm } from './form.tsx';
 import type { Operation, Params } from './operations.ts';
-import { download, press } from './run.ts';
+import { press } from './run.ts';
 
 /** More buttons than this in a row hide what matters. */
 const most = 3;
@@ -30,21 +31,13 @@ export function Actions({
     const offered = operations.filter(({ permission }) => may(permission));
     const shown = offered.length <= most ? offered : offered.toSorted(byWeight).slice(0, most - 1);
     const rest = offered.filter((each) => !shown.includes(each));
-    const choose = (operation: Operation): unknown => {
-        if (operation.kind === 'download') {
-            return download(operation, params);
-        }
-        return hasFields(operation) ? setOpened(operation) : press(operation, params, version);
-    };
+    const choose = (operation: Operation): unknown =>
+        needsForm(operation, params) ? setOpened(operation) : press(operation, params, version);
     return (
         <>
-            {shown.map((each) =>
-                each.kind === 'download' ? (
-                    <Download key={each.id} operation={each} params={params} />
-                ) : (
-                    <Action key={each.id} operation={each} params={params} version={version} />
-                )
-            )}
+            {shown.map((each) => (
+                <Action key={each.id} operation={each} params={params} version={version} />
+            ))}
             {rest.length === 0 ? null : (
                 <Menu label={t('Actions for {name}', { name })}>
                     {rest.map((each) => (
@@ -59,7 +52,12 @@ export function Actions({
                 </Menu>
             )}
             {opened === null ? null : (
-                <OperationForm operation={opened} params={params} onClose={() => setOpened(null)} />
+                <OperationForm
+                    operation={opened}
+                    params={params}
+                    version={version}
+                    onClose={() => setOpened(null)}
+                />
             )}
         </>
     );

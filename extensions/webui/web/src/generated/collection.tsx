@@ -26,19 +26,24 @@ export function Collection({
 }: {
     readonly collection: CollectionModel<Operation>;
     readonly params?: Params;
-    readonly linkTo: (id: string) => string | null;
+    readonly linkTo: (ids: readonly string[]) => string | null;
 }) {
     const { list, create, item } = collection;
     const [filters, setFilters] = useState<FilterValues>({});
     const { rows, error, isPending, more } = useRows<Row>(pathOf(list, params), filters);
     const schema: Schema = list.answer.items ?? {};
     const label = labelOf(schema, list.ui.label);
-    const idKey = idOf(schema, item?.param ?? 'id');
-    const columns = columnsOf(schema).map(({ key, title, schema: each }) => ({
+    const idKeys = (item?.params ?? ['id']).map((name) => [name, idOf(schema, name)] as const);
+    const idsOf = (row: Row): readonly string[] => idKeys.map(([, key]) => String(row[key]));
+    const isKnown = (row: Row): boolean => idKeys.every(([, key]) => row[key] !== undefined);
+    const shownColumns = columnsOf(schema);
+    // The name leads to the item; where it is no column, the first one does.
+    const leading = (shownColumns.find(({ key }) => key === label) ?? shownColumns[0])?.key;
+    const columns = shownColumns.map(({ key, title, schema: each }) => ({
         key,
         title,
         cell: (row: Row) => {
-            const target = key === label ? linkTo(String(row[idKey])) : null;
+            const target = key === leading ? linkTo(idsOf(row)) : null;
             const shown = <Value name={key} value={row[key]} schema={each} />;
             return target === null ? shown : <Link href={target}>{shown}</Link>;
         }
@@ -56,7 +61,7 @@ export function Collection({
                     caption={list.title}
                     columns={columns}
                     rows={rows}
-                    keyOf={(row) => String(row[idKey] ?? JSON.stringify(row))}
+                    keyOf={(row) => (isKnown(row) ? idsOf(row).join('/') : JSON.stringify(row))}
                     {...(list.ui.empty === undefined ? {} : { empty: list.ui.empty })}
                     {...(item === null
                         ? {}
@@ -64,7 +69,12 @@ export function Collection({
                               actions: (row: Row) => (
                                   <RowActions
                                       item={item}
-                                      params={{ ...params, [item.param]: String(row[idKey]) }}
+                                      params={{
+                                          ...params,
+                                          ...Object.fromEntries(
+                                              idKeys.map(([name, key]) => [name, String(row[key])])
+                                          )
+                                      }}
                                       row={row}
                                   />
                               )

@@ -11,11 +11,13 @@ import { Page, Waiting } from '../kit/page.tsx';
 import { changed, initialValue } from '../schema/changes.ts';
 import { SchemaForm } from '../schema/form.tsx';
 import { t } from '../words/t.ts';
+import { Action } from './action.tsx';
 import { Actions } from './actions.tsx';
-import { itemAddress } from './address.ts';
+import { backOf, itemAddress, paramsOf, type Trail } from './address.ts';
 import { Collection } from './collection.tsx';
-import { labelOf } from './columns.ts';
+import { idOf, labelOf } from './columns.ts';
 import { Facts } from './facts.tsx';
+import { hasFields } from './input.ts';
 import { Live } from './live.tsx';
 import type { Operation, Params } from './operations.ts';
 import { pathOf, run } from './run.ts';
@@ -25,37 +27,37 @@ type Row = Readonly<Record<string, unknown>>;
 /** The page of an item. An item that cannot be read alone is taken from its list. */
 export function ItemPage({
     tag,
+    trail,
     collection,
     item,
-    id,
     within,
-    back
+    ids
 }: {
     readonly tag: string;
+    /** The lists that lead to it; the last is `collection`. */
+    readonly trail: Trail;
     readonly collection: CollectionModel<Operation>;
     readonly item: Item<Operation>;
-    readonly id: string;
-    /** The items that its list lies below, by the parameter of the path. */
-    readonly within: Params;
-    /** Address of the list, or of the item that the list lies below. */
-    readonly back: string;
+    /** Ids of the items that its list lies below, and its own. */
+    readonly within: readonly string[];
+    readonly ids: readonly string[];
 }) {
-    const params: Params = { ...within, [item.param]: id };
-    const { data, error } = useRead<Row | readonly Row[]>(pathOf(item.read ?? collection.list, params));
-    const row = (
-        Array.isArray(data)
-            ? data.find((each: Row) =>
-                  [each[item.param], each['id'], each['name']].some((value) => String(value) === id)
-              )
-            : data
-    ) as Row | undefined;
-    const schema = item.read?.answer ?? collection.list.answer.items ?? {};
+    const params = paramsOf(trail, [...within, ...ids]);
+    const inList = pathOf(collection.list, paramsOf(trail.slice(0, -1), within));
+    const { data, error } = useRead<Row | readonly Row[]>(
+        item.read === null ? inList : pathOf(item.read, params)
+    );
+    const listed = collection.list.answer.items ?? {};
+    const isIt = (each: Row): boolean =>
+        item.params.every((name, index) => String(each[idOf(listed, name)]) === ids[index]);
+    const row = (Array.isArray(data) ? data.find(isIt) : data) as Row | undefined;
+    const schema = item.read?.answer ?? listed;
     const label = labelOf(schema, collection.list.ui.label);
-    const title = row === undefined || label === undefined ? id : String(row[label]);
+    const title = row === undefined || label === undefined ? ids.join(' ') : String(row[label]);
     return (
         <Page
             title={title}
-            lead={<Link href={back}>← {collection.list.title}</Link>}
+            lead={<Link href={backOf(tag, trail, within)}>← {collection.list.title}</Link>}
             actions={
                 row === undefined ? null : <ItemActions item={item} params={params} row={row} name={title} />
             }
@@ -67,7 +69,7 @@ export function ItemPage({
                     <section class="card">
                         <Facts row={row} schema={schema} />
                     </section>
-                    <Below tag={tag} item={item} params={params} />
+                    <Below tag={tag} item={item} params={params} ids={[...within, ...ids]} />
                 </>
             )}
         </Page>
@@ -107,11 +109,14 @@ function ItemActions({
 function Below({
     tag,
     item,
-    params
+    params,
+    ids
 }: {
     readonly tag: string;
     readonly item: Item<Operation>;
     readonly params: Params;
+    /** Of the items that lead here, and of this one. */
+    readonly ids: readonly string[];
 }) {
     return (
         <>
@@ -124,7 +129,7 @@ function Below({
                     <Collection
                         collection={each}
                         params={params}
-                        linkTo={(id) => (each.item === null ? null : itemAddress(tag, each, params, id))}
+                        linkTo={(own) => (each.item === null ? null : itemAddress(tag, each, ids, own))}
                     />
                 </section>
             ))}
@@ -174,11 +179,16 @@ export function LiveOnDemand({
     readonly params?: Params;
 }) {
     const [isOpen, setOpen] = useState(false);
+    const title = t('Follow: {what}', { what: operation.title });
     return isOpen ? (
         <Live operation={operation} params={params} />
     ) : (
         <section class="row">
-            <Button onPress={() => setOpen(true)}>{t('Follow: {what}', { what: operation.title })}</Button>
+            {hasFields(operation, params) ? (
+                <Action operation={operation} params={params} title={title} />
+            ) : (
+                <Button onPress={() => setOpen(true)}>{title}</Button>
+            )}
         </section>
     );
 }

@@ -1,7 +1,7 @@
 /** The filters of a list, from the parameters of its query. */
 import { plain, type Schema, titleOf } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
-import type { QueryParameter } from './operations.ts';
+import type { Parameter } from './operations.ts';
 
 /** What is chosen, by the parameter's name. */
 export type FilterValues = Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export function Filters({
     values,
     onChange
 }: {
-    readonly query: readonly QueryParameter[];
+    readonly query: readonly Parameter[];
     readonly values: FilterValues;
     readonly onChange: (values: FilterValues) => void;
 }) {

@@ -1,5 +1,5 @@
 /** A stream of a generated page. */
-import { address } from '../api/client.ts';
+import { address, type CallOptions } from '../api/client.ts';
 import { Log } from '../kit/log.tsx';
 import type { Operation, Params } from './operations.ts';
 import { pathOf } from './run.ts';
@@ -7,13 +7,15 @@ import { pathOf } from './run.ts';
 /** Follows a stream while it is shown. */
 export function Live({
     operation,
-    params = {}
+    params = {},
+    query = {}
 }: {
     readonly operation: Operation;
     readonly params?: Params;
+    readonly query?: CallOptions['query'];
 }) {
     const canFollow = operation.query.some(({ name }) => name === 'follow');
-    const path = address(pathOf(operation, params), canFollow ? { follow: true } : {});
+    const path = address(pathOf(operation, params), { ...(canFollow ? { follow: true } : {}), ...query });
     return (
         <section class="card">
             <h2>{operation.title}</h2>

@@ -1,7 +1,8 @@
 /** The operations of one tag, in the shape that the generated pages need. */
 import { type Document, type OperationUi, type RawOperation, resolve } from '../schema/document.ts';
-import { inWords, type Schema } from '../schema/schema.ts';
+import { inWords, plain, type Schema } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
+import type { FileInput } from './input.ts';
 
 /** One operation. */
 export interface Operation {
@@ -11,17 +12,23 @@ export interface Operation {
     readonly path: string;
     readonly title: string;
     readonly description: string | undefined;
-    readonly kind: 'json' | 'stream' | 'download' | 'other';
+    readonly kind: 'json' | 'stream' | 'upload' | 'download' | 'other';
     readonly permission: string | undefined;
     readonly effect: 'read' | 'write' | 'destructive';
     readonly ui: OperationUi;
     readonly params: readonly string[];
-    readonly query: readonly QueryParameter[];
+    readonly choices: readonly string[];
+    /** The parameters of the path, with what they may be. */
+    readonly places: readonly Parameter[];
+    readonly query: readonly Parameter[];
     readonly body: Schema | null;
+    /** The file that it takes. */
+    readonly file: FileInput | null;
     /** Schema of `data` in the answer; of an event for a stream. */
     readonly answer: Schema;
     /** The answer is a list of objects. */
     readonly isList: boolean;
+    readonly rowKeys: readonly string[];
     /** The answer is a task, not the end of the work. */
     readonly isTask: boolean;
 }
@@ -29,8 +36,8 @@ export interface Operation {
 /** Values of the path's parameters, by name. */
 export type Params = Readonly<Record<string, string>>;
 
-/** A parameter of the query. */
-export interface QueryParameter {
+/** A parameter of the path or of the query. */
+export interface Parameter {
     readonly name: string;
     readonly isRequired: boolean;
     readonly schema: Schema;
@@ -49,6 +56,7 @@ function read(document: Document, method: string, path: string, raw: RawOperatio
     const ui = raw['x-ui'] ?? {};
     const statuses = Object.keys(raw.responses ?? {});
     const answer = answerOf(document, raw);
+    const places = parametersOf(document, raw, 'path');
     return {
         id: raw.operationId ?? `${method} ${path}`,
         method,
@@ -60,25 +68,20 @@ function read(document: Document, method: string, path: string, raw: RawOperatio
         effect: raw['x-effect'] ?? (method === 'GET' ? 'read' : 'write'),
         ui,
         params: [...path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name ?? ''),
-        query: (raw.parameters ?? [])
-            .filter((each) => each.in === 'query')
-            .map((each) => ({
-                name: each.name,
-                isRequired: each.required === true,
-                schema: resolve(document, {
-                    ...(each.description === undefined ? {} : { description: each.description }),
-                    ...each.schema
-                })
-            })),
+        choices: places.filter(({ schema }) => isChoice(schema)).map((each) => each.name),
+        places,
+        query: parametersOf(document, raw, 'query'),
         body: bodyOf(document, raw),
+        file: fileOf(raw),
         answer,
         isList: answer.type === 'array',
+        rowKeys: Object.keys(answer.items?.properties ?? {}),
         isTask: statuses.includes('202') && !statuses.includes('200') && !statuses.includes('201')
     };
 }
 
 function kindOf({ 'x-door': kind = 'json' }: RawOperation): Operation['kind'] {
-    return kind === 'json' || kind === 'stream' || kind === 'download' ? kind : 'other';
+    return kind === 'socket' || kind === 'http' ? 'other' : kind;
 }
 
 /** What a list, and the usual work on its items, is called where the route does not say it. */
@@ -98,6 +101,32 @@ function shortTitle(method: string, path: string, { responses = {} }: RawOperati
         default:
             return null;
     }
+}
+
+function parametersOf(
+    document: Document,
+    { parameters = [] }: RawOperation,
+    place: 'path' | 'query'
+): readonly Parameter[] {
+    return parameters
+        .filter((each) => each.in === place)
+        .map(({ name, required = false, description, schema }) => ({
+            name,
+            isRequired: required,
+            schema: resolve(document, { ...(description === undefined ? {} : { description }), ...schema })
+        }));
+}
+
+const isChoice = (schema: Schema): boolean =>
+    plain(schema).choices.length > 0 || schema['x-ui']?.ref !== undefined;
+
+function fileOf({ 'x-door': kind, requestBody }: RawOperation): FileInput | null {
+    return kind !== 'upload' || requestBody === undefined
+        ? null
+        : {
+              accepts: Object.keys(requestBody.content),
+              maxBytes: requestBody['x-max-bytes'] ?? Number.POSITIVE_INFINITY
+          };
 }
 
 function bodyOf(document: Document, { requestBody }: RawOperation): Schema | null {

@@ -9,7 +9,7 @@ import type { Tag } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
 import { Actions } from './actions.tsx';
-import { backOf, itemAddress, listAddress, paramsOf, trailTo } from './address.ts';
+import { itemAddress, listAddress, trailTo } from './address.ts';
 import { Collection } from './collection.tsx';
 import { Countdown } from './countdown.tsx';
 import { Card, ItemPage, LiveOnDemand } from './detail.tsx';
@@ -39,18 +39,17 @@ export default function GeneratedPage({
     const model = modelOf(operationsOf(data, tag).filter((each) => may(each.permission)));
     const trail = trailTo(model.collections, search.get('list')) ?? [];
     const chosen = trail.at(-1);
-    const id = search.get('id');
-    if (chosen?.item && id !== null) {
-        const params = paramsOf(search);
+    const ids = search.getAll('id');
+    if (chosen?.item && ids.length > 0) {
         return (
             <ItemPage
                 key={search.toString()}
                 tag={tag}
+                trail={trail}
                 collection={chosen}
                 item={chosen.item}
-                id={id}
-                within={params}
-                back={backOf(tag, trail, params)}
+                within={search.getAll('in')}
+                ids={ids}
             />
         );
     }
@@ -102,7 +101,7 @@ function Overview({
                 <Collection
                     key={shown.list.id}
                     collection={shown}
-                    linkTo={(id) => (shown.item === null ? null : itemAddress(tag, shown, {}, id))}
+                    linkTo={(ids) => (shown.item === null ? null : itemAddress(tag, shown, [], ids))}
                 />
             )}
             {isFirst ? model.cards.map((each) => <Card key={each.read.id} card={each} />) : null}

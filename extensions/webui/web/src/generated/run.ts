@@ -2,6 +2,7 @@
 import { type Answer, call, type CallOptions } from '../api/client.ts';
 import { downloadFrom } from '../api/download.ts';
 import { invalidate } from '../api/queries.ts';
+import { fetchRows } from '../api/rows.ts';
 import { confirm } from '../kit/questions.tsx';
 import { toast, toastFailure } from '../kit/toast.tsx';
 import { showTask } from '../shell/tasks.tsx';
@@ -17,7 +18,7 @@ export function pathOf({ path }: Operation, params: Params): string {
 export async function run(
     operation: Operation,
     params: Params,
-    options: { readonly body?: unknown; readonly version?: number | undefined } = {}
+    options: CallOptions = {}
 ): Promise<Answer<unknown>> {
     const needsBody = operation.body !== null && options.body === undefined;
     const answer = await call(operation.method, pathOf(operation, params), {
@@ -27,20 +28,33 @@ export async function run(
     if (!showIfTask(answer)) {
         toast(t('Done: {what}', { what: operation.title }));
     }
-    await invalidate(operation.path.split('/{')[0]?.split('/').slice(0, 4).join('/') ?? '/api');
+    await invalidate(prefixOf(operation));
     return answer;
+}
+
+/** Where the answers lie that an operation may change: below its plugin, or its room of the core. */
+export const prefixOf = ({ path }: Operation): string =>
+    path.split('/{')[0]?.split('/').slice(0, 4).join('/') ?? '/api';
+
+/** Asks a question: nothing changes. The rows of a list are in the cache then. @returns the answer that is no list @throws ApiFailure */
+export async function ask(
+    operation: Operation,
+    params: Params,
+    query: NonNullable<CallOptions['query']>
+): Promise<unknown> {
+    const path = pathOf(operation, params);
+    return operation.isList ? fetchRows(path, query) : (await call('GET', path, { query })).data;
 }
 
 /** Downloads what an operation answers. @throws ApiFailure */
 export const save = (operation: Operation, params: Params, query: CallOptions['query'] = {}): Promise<void> =>
     downloadFrom(pathOf(operation, params), query);
 
-/** Downloads, and shows the failure. */
-export const download = (operation: Operation, params: Params): Promise<void> =>
-    save(operation, params).catch(toastFailure);
-
-/** Calls an operation that needs no form, after the question that its effect asks for. Failures are shown. */
+/** Calls an operation that needs no form, after the question that its effect asks for; a download is saved. Failures are shown. */
 export async function press(operation: Operation, params: Params, version?: number): Promise<void> {
+    if (operation.kind === 'download') {
+        return save(operation, params).catch(toastFailure);
+    }
     const question =
         operation.ui.confirm ?? (operation.effect === 'destructive' ? `${operation.title}?` : null);
     if (question === null || (await confirm(question, operation.title))) {

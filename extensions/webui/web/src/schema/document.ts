@@ -46,11 +46,13 @@ export interface RawOperation {
     readonly requestBody?: {
         readonly required?: boolean;
         readonly content: Readonly<Record<string, { readonly schema?: Schema }>>;
+        readonly 'x-max-bytes'?: number;
     };
     readonly responses?: Readonly<Record<string, RawResponse>>;
     readonly 'x-permission'?: string;
     readonly 'x-effect'?: 'read' | 'write' | 'destructive';
-    readonly 'x-door'?: string;
+    /** The route's kind. */
+    readonly 'x-door'?: 'json' | 'stream' | 'socket' | 'upload' | 'download' | 'http';
     readonly 'x-ui'?: OperationUi;
 }
 

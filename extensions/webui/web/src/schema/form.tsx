@@ -1,4 +1,5 @@
 /** A form from a schema, with its buttons and failures. */
+import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 
 import { ApiFailure } from '../api/failure.ts';
@@ -15,7 +16,8 @@ export function SchemaForm({
     initial,
     action,
     onSend,
-    onCancel
+    onCancel,
+    children
 }: {
     readonly schema: Schema;
     readonly initial: Values;
@@ -23,6 +25,8 @@ export function SchemaForm({
     /** Sends the value. @throws ApiFailure, which is shown */
     readonly onSend: (value: Values) => Promise<void>;
     readonly onCancel?: () => void;
+    /** Fields of another kind; they stand above those of the schema. */
+    readonly children?: ComponentChildren;
 }) {
     const [value, setValue] = useState<Values>(initial);
     const [failure, setFailure] = useState<ApiFailure | null>(null);
@@ -52,6 +56,7 @@ export function SchemaForm({
                 void send();
             }}
         >
+            {children}
             <Properties schema={schema} value={value} errors={errors} onChange={setValue} />
             {failure === null || hasOwnPlace ? null : (
                 <div class="failure" role="alert">

@@ -8,8 +8,10 @@ import { type Finding, warningOf } from '../finding.ts';
 /** The part of joi's `describe()` that is read here. */
 interface Described {
     readonly type?: string;
-    readonly flags?: { readonly presence?: string };
+    readonly flags?: { readonly presence?: string; readonly only?: boolean };
     readonly keys?: Readonly<Record<string, Described>>;
+    readonly items?: readonly Described[];
+    readonly metas?: readonly { readonly ui?: { readonly ref?: string } }[];
 }
 
 /**
@@ -27,15 +29,14 @@ export function checkPlaces(
     const operations = routes
         .filter(({ kind }) => kind !== 'socket' && kind !== 'http')
         .map((route) => toOperation(name, route));
-    return modelOf(operations).others.map((each) => {
-        const [reason, remedy] = explain(each);
-        return warningOf(
+    return modelOf(operations).others.map((each) =>
+        warningOf(
             'places',
             each.where,
-            `No list, card or action of the generated page shows it: ${reason}`,
-            `${remedy}; where a page of the plugin's own or only other programs call it, ui: { role: 'hidden' }`
-        );
-    });
+            'No list, card or action of the generated page shows it: no list leads to what its path names',
+            `${remedyFor(each)}; where a page of the plugin's own or only other programs call it, ui: { role: 'hidden' }`
+        )
+    );
 }
 
 interface RouteOperation extends PlacedOperation {
@@ -49,44 +50,30 @@ function toOperation(
 ): RouteOperation {
     const { template, parameters } = templateOf(fullPath(`/api/plugins/${plugin}`, path));
     const query = Object.values((schemas.query as Described | undefined)?.keys ?? {});
+    const params = Object.entries((schemas.params as Described | undefined)?.keys ?? {});
+    const returns = schemas.returns as Described | undefined;
     const method = methods[0] ?? 'GET';
     return {
         id,
         where: `${methods.join('|')} ${path} (${id})`,
         method,
         path: template,
-        kind: kind === 'json' || kind === 'stream' || kind === 'download' ? kind : 'other',
+        kind: kind === 'socket' || kind === 'http' ? 'other' : kind,
         params: parameters.map((each) => each.name),
+        choices: params.filter(([, each]) => isChoice(each)).map(([name]) => name),
         query: query.map(({ flags }) => ({ isRequired: flags?.presence === 'required' })),
-        isList: (schemas.returns as Described | undefined)?.type === 'array',
+        isList: returns?.type === 'array',
+        rowKeys: Object.keys(returns?.items?.[0]?.keys ?? {}),
         ui: ui ?? {}
     };
 }
 
-function explain({ kind, method, query, path }: RouteOperation): readonly [reason: string, remedy: string] {
-    if (kind === 'other') {
-        return [
-            'such a page sends no files',
-            'Bring a page that sends the file (docs/plugins/first-page.md)'
-        ];
-    }
-    if (method === 'GET' && query.some(({ isRequired }) => isRequired)) {
-        return [
-            'its query has a field that is required',
-            'Give the field a default, or make it a parameter of the path below a list'
-        ];
-    }
-    if (kind === 'stream') {
-        return [
-            'it is a stream that is not read with GET',
-            'Read it with GET, or bring a page that shows it (docs/plugins/first-page.md)'
-        ];
-    }
+const isChoice = ({ flags, metas = [] }: Described): boolean =>
+    flags?.only === true || metas.some(({ ui }) => ui?.ref !== undefined);
+
+function remedyFor({ path }: RouteOperation): string {
     const [first = '', ...rest] = path.replace(/^\/api\/plugins\/[^/]+/, '').split('/{');
-    return [
-        'no list leads to what its path names',
-        rest.length > 1
-            ? `Add lists that lead to it: GET ${first || '/'} with \`returns\` an array, and one below its rows for each further parameter`
-            : `Add a list, GET ${first || '/'} with \`returns\` an array, whose rows it works on`
-    ];
+    return rest.length > 1
+        ? `Add lists that lead to it: GET ${first || '/'} with \`returns\` an array, and one below its rows for each further parameter`
+        : `Add a list, GET ${first || '/'} with \`returns\` an array, whose rows it works on`;
 }
