@@ -1,6 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { until } from '../../support/until.ts';
 import { image, registryAddress } from './engines.ts';
 import { describeOnEngines } from './support/on-engines.ts';
 import type { ContainerRig } from './support/rig.ts';
@@ -149,6 +150,11 @@ describeOnEngines(lab, 'Stacks on a real engine', (real) => {
             const { data: networks } = await rig.engine.ask('GET', '/networks');
             expect(networks.map(({ Name }: { Name: string }) => Name)).to.not.include('bad_default');
 
+            // A job that fails again and again has not completed, also between two runs.
+            const job = `services: { job: { image: ${image}, command: ["false"], restart: on-failure }, one: { image: ${image}, command: [sleep, "1000"], stop_grace_period: 0s, depends_on: { job: { condition: service_completed_successfully } } } }`;
+            const uncompleted = await rig.run('/stacks', { name: 'job', compose: job, waitSeconds: 20 });
+            expect([uncompleted.state, uncompleted.error?.code]).to.equal(['failed', 42252]);
+
             const slow = `services: { one: { image: ${image}, command: [sleep, "1000"], stop_grace_period: 0s, healthcheck: { test: [CMD, "false"], interval: 1m } } }`;
             const begun = await rig.post('/stacks', { name: 'slow', compose: slow, waitSeconds: 600 });
             expect(begun.status).to.equal(202);
@@ -226,6 +232,58 @@ describeOnEngines(lab, 'Stacks on a real engine', (real) => {
                 'volume of-others'
             ]);
             expect((await rig.get('/stacks/evil')).code).to.equal(40400);
+        }
+    );
+
+    real(
+        'stay as they failed where that is wanted, with no more revisions and log than the settings say',
+        async (rig) => {
+            await rig.host.setSettings({ ...rig.host.settings, revisionsKept: 2, logBytes: 65_536 });
+            const compose = (command: string): string =>
+                `services: { one: { image: ${image}, stop_grace_period: 0s, command: [sh, -c, "${command}"] }, two: { image: ${image}, stop_grace_period: 0s, command: [sleep, "1000"] } }`;
+            const failed = await rig.run('/stacks', {
+                name: 'kept',
+                compose: compose('exit 3'),
+                onFailure: 'keep'
+            });
+            expect([failed.state, failed.error?.code]).to.equal(['failed', 42252]);
+            expect((await rig.get('/stacks/kept')).data).to.include({ state: 'degraded', revision: 1 });
+            expect(Object.keys(await idsOf(rig, 'kept')).sort()).to.equal(['kept-one-1', 'kept-two-1']);
+            expect((await rig.get('/stacks/kept/source')).data.compose).to.contain('exit 3');
+            await rig.make('/stacks/kept', { compose: compose('seq 1 200000; exec sleep 1000') }, 'PUT');
+            const worse = await rig.run(
+                '/stacks/kept',
+                { compose: compose('exit 4'), onFailure: 'keep' },
+                'PUT'
+            );
+            expect(worse.error?.message).to.contain('ended with 4');
+            expect((await rig.get('/stacks/kept')).data).to.include({ state: 'degraded', revision: 3 });
+            // It is not what a later change does that does not say so.
+            await rig.make('/stacks/kept/rollback', { revision: 2 });
+            await rig.run('/stacks/kept', { compose: compose('exit 5') }, 'PUT');
+            expect((await rig.get('/stacks/kept')).data).to.include({ state: 'running', revision: 4 });
+            const { data: revisions } = await rig.get('/stacks/kept/revisions');
+            expect(revisions.map(({ revision }: { revision: number }) => revision)).to.equal([4, 3]);
+            expect((await rig.post('/stacks/kept/rollback', { revision: 2 })).code).to.equal(40400);
+            expect((await rig.get('/stacks/kept/source?revision=2')).code).to.equal(40400);
+
+            // Of 1.3 MB of output two files of 64 KiB stay, or one on Podman.
+            const texts = async (): Promise<string[]> => {
+                const { text } = await rig.ask(
+                    'GET',
+                    '/stacks/kept/logs?service=one&follow=false&tail=100000',
+                    undefined,
+                    'operator'
+                );
+                return [...text.matchAll(/"text":"(\d+)"/g)].map(([, line = '']) => line);
+            };
+            const lines = await until(async () => {
+                const found = await texts();
+                return found.at(-1) === '200000' ? found : null;
+            }, 'the end of the output');
+            expect(lines.length).to.be.between(1, 30_000);
+            await rig.make('/stacks/kept', {}, 'DELETE');
+            await rig.host.setSettings({ ...rig.host.settings, revisionsKept: 10, logBytes: 10_485_760 });
         }
     );
 

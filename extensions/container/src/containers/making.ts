@@ -1,7 +1,7 @@
 /** Makes containers of resulting specs, and removes them. The only place that calls the engine's create. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { isFailure } from '@portico/sdk';
+import { type FailureError, isFailure } from '@portico/sdk';
 
 import type { InspectedContainer } from '../engine/documents.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -18,7 +18,9 @@ const slowMs = 120_000;
 const settledMs = 1_000;
 const pollMs = 150;
 const defaultCheckMs = 30_000;
-const portMs = 20_000;
+const tidyMs = 20_000;
+/** States of a container that does not run any more. Podman has others between two runs of one that is started again. */
+const overStates = ['exited', 'stopped', 'dead'];
 
 /** How a container that was started does. */
 export type Outcome = 'started' | 'running' | 'healthy' | 'completed';
@@ -83,18 +85,28 @@ export class Making {
         await this.#engine.call('POST', `/containers/${id}/start`, { patienceMs: slowMs });
     }
 
-    /**
-     * Starts a container again that was stopped for another one. Podman holds the ports of a container that could not start until it tidies
-     * its memory up, so it is asked again for a while.
-     */
-    async startAgain(id: string): Promise<void> {
+    /** Starts a container on ports that another one, or itself, had until now: Podman frees them a while after the end. */
+    startInPlace(id: string): Promise<void> {
+        return this.#untilTidied(
+            () => this.start(id),
+            (data) => data?.['port'] !== undefined
+        );
+    }
+
+    /** Podman tidies up after containers in programs of its own, and refuses some calls until they are through: asks again for a while. */
+    async #untilTidied(
+        call: () => Promise<unknown>,
+        passes: (data: FailureError['data']) => boolean = () => true
+    ): Promise<void> {
         const { kind } = await this.#engine.info();
-        const deadline = Date.now() + (kind === 'podman' ? portMs : 0);
+        const deadline = Date.now() + (kind === 'podman' ? tidyMs : 0);
         for (;;) {
             try {
-                return await this.start(id);
+                await call();
+                return;
             } catch (error) {
-                if (Date.now() >= deadline || !isFailure(error) || error.code !== 42254) {
+                const isPassing = isFailure(error) && error.code === 42254 && passes(error.data);
+                if (!isPassing || Date.now() >= deadline) {
                     throw error;
                 }
                 await wait(pollMs);
@@ -112,10 +124,10 @@ export class Making {
 
     /** Removes a container, running or not. `volumes`: those without a name, too. */
     async remove(id: string, volumes = false): Promise<void> {
-        await this.#engine.call('DELETE', `/containers/${id}`, {
-            query: { force: true, v: volumes },
-            patienceMs: slowMs
-        });
+        const query = { force: true, v: volumes };
+        await this.#untilTidied(() =>
+            this.#engine.call('DELETE', `/containers/${id}`, { query, patienceMs: slowMs })
+        );
     }
 
     async rename(id: string, name: string): Promise<void> {
@@ -131,12 +143,13 @@ export class Making {
             const container = await this.#inventory.container(id);
             const { State: state } = container;
             const health = healthOf(container);
-            const isOver = !state.Running && !state.Restarting && state.Status !== 'created';
+            const isOver = overStates.includes(state.Status);
             if (until === 'completed' && isOver && state.ExitCode === 0) {
                 return;
             }
             if (isOver || (state.Restarting && until !== 'completed') || container.RestartCount > 0) {
-                const why = state.OOMKilled === true ? 'out of memory' : `ended with ${state.ExitCode}`;
+                const ended = isOver || state.Restarting ? `ended with ${state.ExitCode}` : 'ended by itself';
+                const why = state.OOMKilled === true ? 'out of memory' : ended;
                 throw fail.DEPLOY_FAILED({ service, why: state.Error ? `${why}: ${state.Error}` : why });
             }
             if (health === 'unhealthy') {

@@ -41,7 +41,7 @@ export class Replacing {
             await this.#making.rename(made, spec.name);
             if (replaced.wasRunning) {
                 await this.#making.stop(old.Id);
-                await this.#making.start(made);
+                await this.#making.startInPlace(made);
                 await this.#making.waitFor(made, {
                     until: 'running',
                     deadline: Date.now() + takeOverMs,
@@ -82,7 +82,7 @@ export class Replacing {
             await this.#making.rename(id, name);
         }
         if (wasRunning) {
-            await this.#making.startAgain(id);
+            await this.#making.startInPlace(id);
         }
     }
 }

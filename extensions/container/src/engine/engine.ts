@@ -277,23 +277,23 @@ function failureOf(status: number, text: string): FailureError {
         return errors.toolMissing('the first process of containers with init', 'apt-get install catatonit');
     }
     const engine = message === '' ? `status ${status}, without a word` : message.slice(0, 2_000);
-    const known = knownRefusal(engine);
-    return fail.ENGINE_REFUSED({ engine, status }, known === null ? {} : { message: known });
+    const port = takenPort(engine);
+    if (port !== null) {
+        const taken = `The port ${port} of this machine is taken: choose another one, or end what has it`;
+        return fail.ENGINE_REFUSED({ engine, status, port }, { message: taken });
+    }
+    const [, program] = /exec: \\?"([^"\\]+)\\?": executable file not found in \$PATH/.exec(engine) ?? [];
+    const missing = `The image has no program ${program}: see the command and the entry point`;
+    return fail.ENGINE_REFUSED({ engine, status }, program === undefined ? {} : { message: missing });
 }
 
-/** What people meet most often, in words that say what to do. */
-function knownRefusal(engine: string): string | null {
-    const [, port] =
+/** The port of the machine that another one has, as both engines say it. */
+function takenPort(engine: string): string | null {
+    const [, port = null] =
         /Bind for (\S+) failed: port is already allocated/.exec(engine) ??
         /listen \w+ (\S+): bind: address already in use/.exec(engine) ??
         [];
-    if (port !== undefined) {
-        return `The port ${port} of this machine is taken: choose another one, or end what has it`;
-    }
-    const [, program] = /exec: \\?"([^"\\]+)\\?": executable file not found in \$PATH/.exec(engine) ?? [];
-    return program === undefined
-        ? null
-        : `The image has no program ${program}: see the command and the entry point`;
+    return port;
 }
 
 /** @returns TOOL_MISSING 50302 */

@@ -120,12 +120,11 @@ export class Inventory {
         return found === null ? null : withFamiliarNames(found);
     }
 
-    /** Images; `dangling`: those without a name, or the others. */
-    async images(dangling?: boolean): Promise<readonly ListedImage[]> {
-        const listed = await this.#engine.call<readonly ListedImage[]>('GET', '/images/json', {
-            query: dangling === undefined ? {} : { filters: JSON.stringify({ dangling: [String(dangling)] }) }
-        });
-        return listed.map(withFamiliarNames);
+    /** All images, also those without a name. */
+    async images(): Promise<readonly ListedImage[]> {
+        return (await this.#engine.call<readonly ListedImage[]>('GET', '/images/json')).map(
+            withFamiliarNames
+        );
     }
 
     /** Volumes by name. */

@@ -60,19 +60,21 @@ export class Images {
         this.#updates = parts.updates;
     }
 
+    /** All images; `dangling`: those without a name, or the others. An engine counts one whose name went to a newer image as both. */
     async list(dangling: boolean | undefined): Promise<readonly ImageView[]> {
         const [images, users, updates] = await Promise.all([
-            this.#inventory.images(dangling),
+            this.#inventory.images(),
             this.#users(),
             this.#updates.read()
         ]);
-        return images.map((image) => ({
+        const views = images.map((image) => ({
             ...namesOf(image),
             bytes: image.Size,
             createdAt: new Date(image.Created * 1_000).toISOString(),
             usedBy: users.get(image.Id) ?? [],
             update: updates.get(image.Id) ?? unknownUpdate
         }));
+        return views.filter(({ tags }) => dangling === undefined || (tags.length === 0) === dangling);
     }
 
     /** @throws NOT_FOUND 40400 */

@@ -108,7 +108,7 @@ export class Snapshots {
             await work();
         } finally {
             for (const { Id: container } of running) {
-                await this.#making.start(container);
+                await this.#making.startInPlace(container);
             }
         }
     }

@@ -245,7 +245,7 @@ export class Deploy {
             await making.stop(old.Id);
         }
         if (start && !runs) {
-            await making.start(id);
+            await (this.#aside.length > 0 ? making.startInPlace(id) : making.start(id));
             this.#started.set(each.spec.name, id);
         }
     }
@@ -320,7 +320,7 @@ export class Deploy {
         for (const { id, name, wasRunning } of this.#aside) {
             await attempt(`Naming ${name}`, () => making.rename(id, name));
             if (wasRunning) {
-                await attempt(`Starting ${name}`, () => making.startAgain(id));
+                await attempt(`Starting ${name}`, () => making.startInPlace(id));
             }
         }
         for (const name of this.#networks) {

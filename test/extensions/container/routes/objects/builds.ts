@@ -1,12 +1,15 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { image } from '../../engines.ts';
+import { image, registryAddress } from '../../engines.ts';
 import { archiveOf } from '../../support.ts';
 import { describeOnEngines } from '../../support/on-engines.ts';
+import type { ContainerRig } from '../../support/rig.ts';
 
 export const lab = Lab.script();
 
@@ -22,6 +25,37 @@ async function shown(socket: AsyncIterable<string | Uint8Array>, until: RegExp):
         }
     }
     return text;
+}
+
+/** Asks the registry that the engine sees. */
+const askRegistry = ({ engine }: ContainerRig, path: string, more: readonly string[] = []): string =>
+    execFileSync(
+        'nsenter',
+        [`--net=/proc/${engine.pid}/ns/net`, 'curl', '-sSf', ...more, `http://${registryAddress}/v2/${path}`],
+        { encoding: 'utf8' }
+    );
+const manifestType = 'application/vnd.docker.distribution.manifest.v2+json';
+const listType = 'application/vnd.docker.distribution.manifest.list.v2+json';
+
+/** Pushes an image for each platform, and a list that names them under one tag. */
+async function pushForPlatforms(rig: ContainerRig, architectures: readonly string[]): Promise<void> {
+    const manifests = [];
+    for (const architecture of architectures) {
+        const name = `${registryAddress}/multi/app:${architecture}`;
+        await rig.engine.importImage(name, architecture, { LABEL: `for=${architecture}` });
+        await rig.make('/images/push', { image: name });
+        await rig.ask('DELETE', `/images/${encodeURIComponent(name)}?force=true`);
+        const accept = `accept: ${manifestType}, application/vnd.oci.image.manifest.v1+json`;
+        const manifest = askRegistry(rig, `multi/app/manifests/${architecture}`, ['-H', accept]);
+        manifests.push({
+            mediaType: (JSON.parse(manifest) as { mediaType?: string }).mediaType ?? manifestType,
+            size: Buffer.byteLength(manifest),
+            digest: `sha256:${createHash('sha256').update(manifest).digest('hex')}`,
+            platform: { os: 'linux', architecture }
+        });
+    }
+    const list = JSON.stringify({ schemaVersion: 2, mediaType: listType, manifests });
+    askRegistry(rig, 'multi/app/manifests/all', ['-X', 'PUT', '-H', `content-type: ${listType}`, '-d', list]);
 }
 
 describeOnEngines(
@@ -76,6 +110,49 @@ describeOnEngines(
             expect((await admin.get('/images/absent/save')).code).to.equal(40400);
             expect((await admin.get('/images/search?q=nginx')).code).to.equal(50250);
         });
+
+        real(
+            'POST /images/pull takes the image of a platform, and GET /images tells those without a name',
+            async (rig) => {
+                await pushForPlatforms(rig, ['amd64', 'arm64']);
+                const all = `${registryAddress}/multi/app:all`;
+                const pulledFor = async (platform?: string): Promise<string> => {
+                    const { id } = await rig.make('/images/pull', {
+                        image: all,
+                        ...(platform === undefined ? {} : { platform })
+                    });
+                    const { data } = await rig.engine.ask(
+                        'GET',
+                        `/images/${encodeURIComponent(id as string)}/json`
+                    );
+                    return (data.Config.Labels as Record<string, string>)['for'] ?? '';
+                };
+                const own = process.arch === 'arm64' ? 'arm64' : 'amd64';
+                const other = own === 'arm64' ? 'amd64' : 'arm64';
+                expect(await pulledFor(`linux/${other}`)).to.equal(other);
+                expect(await pulledFor()).to.equal(own);
+                const none = await rig.run('/images/pull', { image: all, platform: 'linux/s390x' });
+                expect([none.state, none.error?.code]).to.equal(['failed', 50250]);
+                expect(
+                    (await rig.post('/images/pull', { image: all, platform: 'linux/../x' })).code
+                ).to.equal(40001);
+
+                const { data: named } = await rig.get(`/images/${encodeURIComponent(all)}`);
+                await rig.engine.importImage('nameless/app:1', 'old');
+                const { data: old } = await rig.get(`/images/${encodeURIComponent('nameless/app:1')}`);
+                await rig.engine.importImage('nameless/app:1', 'new');
+                const ids = async (query: string): Promise<string[]> =>
+                    (await rig.get(`/images?limit=200${query}`)).data.map(({ id }: { id: string }) => id);
+                const [nameless, others, both] = [
+                    await ids('&dangling=true'),
+                    await ids('&dangling=false'),
+                    await ids('')
+                ];
+                expect(nameless).to.include(old.id).and.to.not.include(named.id);
+                expect(others).to.include(named.id).and.to.not.include(old.id);
+                expect([...nameless, ...others].sort()).to.equal([...both].sort());
+            }
+        );
 
         real(
             'POST /containers/{id}/sessions opens terminals that are sized, limited, and end',
