@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 
 import { hashOf } from '@portico/sdk';
 
@@ -11,8 +12,8 @@ import type { Projection, ProjectionChange } from '../render/projection/projecti
 import type { SiteCertificate } from '../site.ts';
 
 /**
- * Milliseconds between a load and the change of the table. The previous configuration still answers connections that its listeners accepted,
- * and it would answer 503 for a profile that only the new configuration has.
+ * Milliseconds between a load and what relies on it. The previous configuration still accepts connections for a moment: it would answer 503 for a
+ * profile that only the new configuration has, and refuse the handshake for a name whose certificate it does not have.
  */
 export const drainMs = 25;
 
@@ -193,6 +194,7 @@ export class ServedState {
         const { driver, table } = this.#options;
         // If a step fails, it is no longer known what the engine serves.
         this.#invalid = true;
+        const before = this.#loaded;
         let reloaded = false;
         try {
             if (doubted || reload || this.projection.needsReload) {
@@ -207,7 +209,7 @@ export class ServedState {
             throw error;
         }
 
-        if (reloaded && this.#changesProfile()) {
+        if (reloaded && (this.#changesProfile() || !isDeepStrictEqual(tlsOf(before), tlsOf(this.#loaded)))) {
             await wait(drainMs);
         }
 
@@ -296,3 +298,8 @@ const checkAnswers = async (driver: EngineDriver): Promise<void> => {
         }
     }
 };
+
+/** The certificates of a configuration, and how more are got. */
+function tlsOf(config: EngineConfig | null): unknown {
+    return (config?.['apps'] as { readonly tls?: unknown } | undefined)?.tls;
+}
