@@ -33,6 +33,27 @@ export async function retryRequest(
     return { ...common, given: { parentRunId, depth, askedBy, parameters, secretParameters } };
 }
 
+/** A run that is asked for. */
+export interface WantedRun {
+    readonly task: TaskRow;
+    readonly request: RunRequest;
+}
+
+/** A run, and what was decided about it. */
+export interface AdmittedRun extends WantedRun {
+    readonly admission: Admission;
+}
+
+/** How busy the plugin is. */
+export interface AllLoad {
+    /** By task, what asked for its runs that wait. */
+    readonly waiting: ReadonlyMap<number, readonly Trigger[]>;
+    /** Tasks with a run that is active. */
+    readonly active: ReadonlySet<number>;
+    /** How many runs may begin. */
+    readonly room: number;
+}
+
 /** What the policy decides about a run. */
 export interface Admission {
     readonly state: 'running' | 'queued' | 'skipped';
@@ -73,6 +94,42 @@ export function decideAdmission(
     return queueFull
         ? { state: 'skipped', reason: 'QUEUE_FULL', message: 'Enough runs wait already' }
         : { state: 'queued', reason: null, message: null };
+}
+
+/** Decides about runs that are asked for at once, in their order: each counts for those after it. Pure. */
+export function admitRuns(wanted: readonly WantedRun[], load: AllLoad): readonly AdmittedRun[] {
+    const [waiting, active] = [new Map(load.waiting), new Set(load.active)];
+    let { room } = load;
+    return wanted.map(({ task, request }) => {
+        const before = waiting.get(task.id) ?? [];
+        const isActive = active.has(task.id);
+        const admission = decideAdmission(task, request, {
+            waiting: before,
+            active: isActive,
+            hasRoom: room > 0
+        });
+        if (admission.state === 'running') {
+            active.add(task.id);
+            room -= 1;
+        } else if (admission.state === 'queued') {
+            waiting.set(task.id, [...before, request.trigger]);
+        }
+        return { task, request, admission };
+    });
+}
+
+/** What asked for the runs of tasks that wait, by task. */
+export async function waitingRuns(
+    em: EntityManager,
+    taskIds: readonly number[]
+): Promise<ReadonlyMap<number, readonly Trigger[]>> {
+    const rows = await em.execute<{ id: number; trigger: Trigger }[]>(
+        `select task_id as id, trigger from runs where state = 'queued' and task_id in (${taskIds.map(() => '?').join(', ')})`,
+        [...taskIds]
+    );
+    return new Map(
+        [...Map.groupBy(rows, ({ id }) => id)].map(([id, of]) => [id, of.map(({ trigger }) => trigger)])
+    );
 }
 
 /** Whether the schedule asked; one such run of a task waits at most. */

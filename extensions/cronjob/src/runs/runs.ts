@@ -2,19 +2,19 @@
 import { errors, type Mutex, type Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import { OutputEntity, RunEntity, type RunRow, type TaskRow, type Trigger } from '../entities.ts';
+import { OutputEntity, RunEntity, type RunRow, type TaskRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import { findRuns, findRunsWithTasks, findTask, findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { draftOfRow } from '../tasks/draft.ts';
 import { deepest } from '../tasks/steps.ts';
-import { decideAdmission, type Load, type RunRequest } from './admission.ts';
+import { admitRuns, type RunRequest, waitingRuns, type WantedRun } from './admission.ts';
 import { type Asked, givenBy } from './asked.ts';
 import { Batched } from './batched.ts';
 import type { Accounts } from './execution/accounts.ts';
 import { execute } from './execution/execution.ts';
 import { Output } from './output/output.ts';
-import { recordRun } from './recording.ts';
+import { recordRuns, type StartedRun } from './recording.ts';
 import { sendNotifications } from './results/notifications.ts';
 import { recordOutcome, stopReason } from './results/outcome.ts';
 import type { RunResult } from './results/result.ts';
@@ -28,12 +28,6 @@ export interface RunsOptions {
     now(): number;
     /** Is called when the time of the next due task may have changed. */
     onScheduleChange(): void;
-}
-
-/** A run with its task. */
-export interface StartedRun {
-    readonly task: TaskRow;
-    readonly run: RunRow;
 }
 
 interface ActiveRun {
@@ -73,7 +67,7 @@ export class Runs {
 
     constructor(options: RunsOptions) {
         this.#options = options;
-        this.#endings = new Batched(options.mutex, (ended) => this.#record(ended));
+        this.#endings = new Batched(options.mutex, (ended) => this.#recordEnds(ended));
     }
 
     /** The output of an active run; null when the run does not run now. */
@@ -87,35 +81,33 @@ export class Runs {
     }
 
     /**
-     * Records a run in the state that the overlap policy gives it. Call it under the mutex and in a write, and `launch` once the write is durable.
+     * Records runs in the states that the overlap policies give them. Call it under the mutex and in a write, and `launch` what it answers once the write is durable.
      *
-     * @param starting - runs of other tasks that were admitted in the same write, and will be launched with it
      * @throws ENDING 50350 when the generation ends
      */
-    async admit(em: EntityManager, task: TaskRow, request: RunRequest, starting = 0): Promise<RunRow> {
+    async admit(em: EntityManager, wanted: readonly WantedRun[]): Promise<readonly StartedRun[]> {
         if (this.#closing) {
             throw pluginErrors.ENDING();
         }
-        const admission = decideAdmission(task, request, await this.#load(em, task.id, starting));
-        return recordRun(em, task, { request, admission, now: this.#options.now() });
+        return this.#record(em, wanted, this.#room);
     }
 
     /** Records the steps that follow a run; those that may begin wait for the next look at what waits. Call it as `admit`. */
     async queueSteps(em: EntityManager, runId: number, steps: readonly number[]): Promise<void> {
         const [parent] = steps.length === 0 ? [] : await findRuns(em, { id: runId });
         const depth = (parent?.depth ?? 0) + 1;
-        for (const task of parent === undefined ? [] : await findTasks(em, { id: { $in: [...steps] } })) {
-            if (depth > deepest) {
-                this.#options.ctx.log.warn('A chain ends: it is too long', { run: runId, task: task.id });
-                continue;
-            }
-            const given = { parentRunId: runId, depth };
-            const request: RunRequest = { trigger: 'chain', dueAt: null, attempt: 1, given };
-            const decision = decideAdmission(task, request, await this.#load(em, task.id));
-            const admission =
-                decision.state === 'running' ? ({ ...decision, state: 'queued' } as const) : decision;
-            await recordRun(em, task, { request, admission, now: this.#options.now() });
+        const tasks = parent === undefined ? [] : await findTasks(em, { id: { $in: [...steps] } });
+        if (depth > deepest && tasks.length > 0) {
+            this.#options.ctx.log.warn('A chain ends: it is too long', { run: runId, tasks: [...steps] });
+            return;
         }
+        const given = { parentRunId: runId, depth };
+        const request: RunRequest = { trigger: 'chain', dueAt: null, attempt: 1, given };
+        await this.#record(
+            em,
+            tasks.map((task) => ({ task, request })),
+            0
+        );
     }
 
     /** Starts the steps of chains that waited when an earlier generation ended. */
@@ -153,7 +145,8 @@ export class Runs {
                     throw errors.stale(task.version);
                 }
                 const request = { trigger, dueAt: null, attempt: 1, given };
-                return { task, run: await this.admit(em, task, request) };
+                const [admitted] = await this.admit(em, [{ task, request }]);
+                return admitted as StartedRun;
             });
             this.launch(started);
             return started.run;
@@ -238,17 +231,21 @@ export class Runs {
         return [...this.#active.values()].filter((active) => active.taskId === taskId);
     }
 
-    async #load(em: EntityManager, taskId: number, starting = 0): Promise<Load> {
-        return {
-            waiting: (
-                await em.execute<{ trigger: Trigger }[]>(
-                    "select trigger from runs where task_id = ? and state = 'queued'",
-                    [taskId]
-                )
-            ).map(({ trigger }) => trigger),
-            active: this.#activeOf(taskId).length > 0,
-            hasRoom: this.#active.size + starting < this.#options.ctx.settings.concurrentRuns
-        };
+    /** How many more runs may be active. */
+    get #room(): number {
+        return this.#options.ctx.settings.concurrentRuns - this.#active.size;
+    }
+
+    /** @param room - how many of the runs may begin */
+    async #record(
+        em: EntityManager,
+        wanted: readonly WantedRun[],
+        room: number
+    ): Promise<readonly StartedRun[]> {
+        const tasks = new Set(wanted.map(({ task }) => task.id));
+        const waiting = await waitingRuns(em, [...tasks]);
+        const active = new Set([...this.#active.values()].map(({ taskId }) => taskId));
+        return recordRuns(em, admitRuns(wanted, { waiting, active, room }), this.#options.now());
     }
 
     async #run(task: TaskRow, run: RunRow, output: Output, signal: AbortSignal): Promise<void> {
@@ -291,7 +288,7 @@ export class Runs {
     }
 
     /** Records the ends of runs, and starts the runs that waited for them. */
-    async #record(ended: readonly EndedRun[]): Promise<void> {
+    async #recordEnds(ended: readonly EndedRun[]): Promise<void> {
         const { ctx, now } = this.#options;
         const byId = new Map(ended.map((each) => [each.run.id, each]));
         const { notifications, next } = await ctx.db.write(async (em) => {
@@ -320,7 +317,7 @@ export class Runs {
 
     /** Marks the runs that have waited longest as running, as far as there is room and their tasks allow it. */
     async #takeQueued(em: EntityManager): Promise<readonly StartedRun[]> {
-        const room = this.#options.ctx.settings.concurrentRuns - this.#active.size;
+        const room = this.#room;
         if (this.#closing || room <= 0) {
             return [];
         }

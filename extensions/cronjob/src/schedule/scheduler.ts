@@ -5,9 +5,10 @@ import type { EntityManager } from '@portico/sdk/db';
 import { TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
 import { findRuns, findTasks } from '../queries.ts';
-import { retryRequest, type RunRequest } from '../runs/admission.ts';
+import { retryRequest, type RunRequest, type WantedRun } from '../runs/admission.ts';
+import type { StartedRun } from '../runs/recording.ts';
 import { overdueNotification, sendNotifications } from '../runs/results/notifications.ts';
-import type { Runs, StartedRun } from '../runs/runs.ts';
+import type { Runs } from '../runs/runs.ts';
 import type { Ctx } from '../settings.ts';
 import { Alarm } from './alarm.ts';
 import {
@@ -34,14 +35,15 @@ const setBackMs = 60 * 60_000;
 /** Tasks whose runs are admitted in one write. */
 const admittedAtOnce = 50;
 
+/** Later than all times of tasks, in milliseconds since 1970. */
+const never = Number.MAX_SAFE_INTEGER;
+
 /** One look at the clock. */
 interface Look {
     /** Milliseconds since 1970. */
     readonly now: number;
     /** What is to be sent afterwards. */
     readonly notifications: Notification[];
-    /** Runs that were admitted in the same write. */
-    readonly started: readonly StartedRun[];
 }
 
 /** Watches the clock and starts due tasks. */
@@ -71,7 +73,7 @@ export class Scheduler {
                 await ctx.db.write(async (em) => {
                     const tasks = await findTasks(em, { enabled: true });
                     replanOutdated(tasks, await newestTime(em), now);
-                    return this.#admitBooted(em, tasks, boot, now);
+                    return this.#options.runs.admit(em, this.#takeBooted(tasks, boot, now));
                 })
             );
         });
@@ -128,118 +130,91 @@ export class Scheduler {
         );
         for (let first = 0; first < tasks.length; first += admittedAtOnce) {
             const ids = tasks.slice(first, first + admittedAtOnce).map(({ id }) => id);
-            const started: StartedRun[] = [];
-            await ctx.db.write(async (em) => {
-                for (const task of await findTasks(em, { id: { $in: ids } })) {
-                    started.push(...(await this.#admitDue(em, task, { now, notifications, started })));
-                }
-            });
-            this.#launch(started);
+            this.#launch(
+                await ctx.db.write(async (em) => {
+                    const wanted: WantedRun[] = [];
+                    for (const task of await findTasks(em, { id: { $in: ids } })) {
+                        const requests = await this.#takeDue(em, task, { now, notifications });
+                        wanted.push(...requests.map((request) => ({ task, request })));
+                    }
+                    return this.#options.runs.admit(em, wanted);
+                })
+            );
         }
         this.#alarm.set(await this.#nextTime());
     }
 
-    async #admitDue(em: EntityManager, task: TaskRow, look: Look): Promise<StartedRun[]> {
-        const { now, notifications } = look;
-        const started: StartedRun[] = [];
+    /** What is due of a task: plans what comes after it. */
+    async #takeDue(em: EntityManager, task: TaskRow, { now, notifications }: Look): Promise<RunRequest[]> {
+        const due: (RunRequest | null)[] = [];
         if (task.dueAt !== null && task.dueAt <= now) {
             const request = requestFor(task, task.dueAt, now);
             task.dueAt = scheduleOf(task).next(now);
-            if (request !== null) {
-                started.push(...(await this.#admitByTime(em, task, request, look)));
-            }
+            due.push(request === null ? null : this.#takeByTime(task, request, now));
         }
         if (task.startAt !== null && task.startAt <= now) {
-            started.push(...(await this.#admitWaiting(em, task, look)));
+            due.push(this.#takeWaiting(task, now));
         }
         if (task.retryAt !== null && task.retryAt <= now) {
-            started.push(...(await this.#admitRetry(em, task, look)));
+            due.push(await this.#takeRetry(em, task, now));
         }
         if (task.deadAt !== null && task.deadAt <= now) {
             task.deadAt = null;
             task.overdueSince = now;
             notifications.push(overdueNotification(task));
         }
-        return started;
+        return due.filter((request) => request !== null);
     }
 
-    /** Starts what is due by the clock, or puts it off: until the end of a blackout, and by jitter. One start of a task waits at most. */
-    async #admitByTime(
-        em: EntityManager,
-        task: TaskRow,
-        request: RunRequest,
-        look: Look
-    ): Promise<StartedRun[]> {
-        const { now } = look;
+    /** What the clock asks for. It may be put off: until the end of a blackout, and by jitter. One start of a task waits at most. */
+    #takeByTime(task: TaskRow, request: RunRequest, now: number): RunRequest | null {
         const at = request.trigger === 'missed' ? now : (request.dueAt ?? now);
         const start = startOf(task, blackoutsOf(task, this.#options.ctx.settings), at);
         if (start === null) {
-            return [await this.#admit(em, task, { ...request, isHeld: true }, look)];
+            return { ...request, isHeld: true };
         }
         // A new due time replaces the retry of an earlier one.
         task.retryAt = null;
         if (start <= now) {
-            return [await this.#admit(em, task, request, look)];
+            return request;
         }
         if (task.startAt === null) {
             Object.assign(task, { startAt: start, startDueAt: request.dueAt });
         }
-        return [];
+        return null;
     }
 
-    /** Starts what was put off, unless a blackout is on now that was not known then. */
-    async #admitWaiting(em: EntityManager, task: TaskRow, look: Look): Promise<StartedRun[]> {
-        const { now } = look;
+    /** What was put off, unless a blackout is on now that was not known then. */
+    #takeWaiting(task: TaskRow, now: number): RunRequest | null {
         const request = waitingRequest(task, now);
         const closed = blackoutsOf(task, this.#options.ctx.settings);
         const start = startOf({ ...task, jitterSeconds: 0 }, closed, now);
         if (start !== null && start > now) {
             task.startAt = start;
-            return [];
+            return null;
         }
         Object.assign(task, { startAt: null, startDueAt: null });
-        return request === null
-            ? []
-            : [await this.#admit(em, task, { ...request, isHeld: start === null }, look)];
+        return request === null ? null : { ...request, isHeld: start === null };
     }
 
     /** A retry waits for the end of a blackout, whatever the policy. */
-    async #admitRetry(em: EntityManager, task: TaskRow, look: Look): Promise<StartedRun[]> {
-        const { now } = look;
+    async #takeRetry(em: EntityManager, task: TaskRow, now: number): Promise<RunRequest | null> {
         const free = blackoutsOf(task, this.#options.ctx.settings).firstFree(now);
         task.retryAt = free === now ? null : free;
-        return task.retryAt === null && free !== null
-            ? [await this.#admit(em, task, await retryRequest(em, task), look)]
-            : [];
+        return task.retryAt === null && free !== null ? retryRequest(em, task) : null;
     }
 
-    async #admitBooted(
-        em: EntityManager,
-        tasks: readonly TaskRow[],
-        boot: string | null,
-        now: number
-    ): Promise<StartedRun[]> {
-        const started: StartedRun[] = [];
-        for (const task of tasks) {
-            if (boot !== null && task.boot !== boot && scheduleOf(task).reboot) {
-                task.boot = boot;
-                const request = { trigger: 'schedule', dueAt: now, attempt: 1 } as const;
-                started.push(
-                    ...(await this.#admitByTime(em, task, request, { now, notifications: [], started }))
-                );
+    /** The `@reboot` tasks that have not run since the machine started. */
+    #takeBooted(tasks: readonly TaskRow[], boot: string | null, now: number): WantedRun[] {
+        return tasks.flatMap((task) => {
+            if (boot === null || task.boot === boot || !scheduleOf(task).reboot) {
+                return [];
             }
-        }
-        return started;
-    }
-
-    async #admit(
-        em: EntityManager,
-        task: TaskRow,
-        request: RunRequest,
-        { started }: Look
-    ): Promise<StartedRun> {
-        const starting = started.filter(({ run }) => run.state === 'running').length;
-        return { task, run: await this.#options.runs.admit(em, task, request, starting) };
+            task.boot = boot;
+            const due = { trigger: 'schedule', dueAt: now, attempt: 1 } as const;
+            const request = this.#takeByTime(task, due, now);
+            return request === null ? [] : [{ task, request }];
+        });
     }
 
     #launch(started: readonly StartedRun[]): void {
@@ -249,7 +224,7 @@ export class Scheduler {
     async #nextTime(): Promise<number | null> {
         const rows = await this.#options.ctx.db.read((em) =>
             em.execute<{ at: number | null }[]>(
-                'select min(at) as at from (select min(due_at) as at from tasks union all select min(start_at) from tasks union all select min(retry_at) from tasks union all select min(dead_at) from tasks)'
+                `select nullif(min(min(${['due_at', 'start_at', 'retry_at', 'dead_at'].map((at) => `ifnull(${at}, ${never})`).join(', ')})), ${never}) as at from tasks`
             )
         );
         return rows[0]?.at ?? null;

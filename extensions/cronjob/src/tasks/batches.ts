@@ -4,7 +4,7 @@ import { errors } from '@portico/sdk';
 import type { TaskRow } from '../entities.ts';
 import { checkValues, parametersOfRow } from '../parameters/values.ts';
 import { findTasks } from '../queries.ts';
-import type { StartedRun } from '../runs/runs.ts';
+import type { WantedRun } from '../runs/admission.ts';
 import { tagsOf } from './draft.ts';
 import { forgetSteps } from './steps.ts';
 import type { TasksOptions } from './tasks.ts';
@@ -46,18 +46,18 @@ export class Batches {
                     await em.flush();
                     return [];
                 }
-                const admitted: StartedRun[] = [];
+                const wanted: WantedRun[] = [];
                 for (const task of tasks) {
                     if (action === 'run') {
                         checkValues({}, task);
                         const given = { askedBy };
                         const request = { trigger: 'manual', dueAt: null, attempt: 1, given } as const;
-                        admitted.push({ task, run: await runs.admit(em, task, request) });
+                        wanted.push({ task, request });
                     } else if (this.#change(task, action, tags, boot)) {
                         Object.assign(task, { version: task.version + 1, updatedAt: machine.now() });
                     }
                 }
-                return admitted;
+                return runs.admit(em, wanted);
             });
             started.forEach((each) => runs.launch(each));
         });

@@ -285,6 +285,10 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             ]);
             await few.ask('DELETE', `/runs/${(await few.runs(id))[2].id}`);
             expect((await few.over(waits.id)).state).to.equal('succeeded');
+            const many = [await few.task({ command: ['sleep', '600'] }), other];
+            await few.ask('POST', '/tasks/batch', { ids: many, action: 'run' });
+            const begun = await Promise.all(many.map(async (task) => (await few.runs(task)).at(-1).state));
+            expect(begun.sort()).to.equal(['queued', 'running']);
         } finally {
             await few.close();
         }

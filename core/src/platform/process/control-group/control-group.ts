@@ -96,9 +96,9 @@ export class ControlGroup {
     }
 
     /** The processes in the group. */
-    async pids(): Promise<readonly number[]> {
+    pids(): readonly number[] {
         const [folder = ''] = this.#places();
-        const text = await readFile(join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
+        const text = contentOf(join(folder, 'cgroup.procs'));
         return text.split('\n').filter(Boolean).map(Number);
     }
 
@@ -129,9 +129,12 @@ export class ControlGroup {
     /** Kills all processes of the group, however they hide from their parent. @throws Error when some do not end */
     async kill(): Promise<void> {
         const until = performance.now() + endMs;
-        // What cannot fork cannot outrun the loop.
-        await this.#write('pids', 'pids.max', '0').catch(() => undefined);
-        for (let left = await this.pids(); left.length > 0; left = await this.pids()) {
+        let left = this.pids();
+        if (left.length > 0) {
+            // What cannot fork cannot outrun the loop.
+            await this.#write('pids', 'pids.max', '0').catch(() => undefined);
+        }
+        for (; left.length > 0; left = this.pids()) {
             for (const pid of left) {
                 try {
                     process.kill(pid, 'SIGKILL');
@@ -212,13 +215,8 @@ export class ControlGroup {
             : writeFile(join(folder, file), value);
     }
 
-    /** Synchronous, because what happened must be known when a program's end is told. These files are the kernel's own memory. */
     #read(controller: Controller, file: string): string {
-        try {
-            return readFileSync(join(this.#folders[controller] ?? '', file), 'utf8');
-        } catch {
-            return '';
-        }
+        return contentOf(join(this.#folders[controller] ?? '', file));
     }
 }
 
@@ -254,6 +252,15 @@ async function removed(folder: string): Promise<boolean> {
         }
     }
     return false;
+}
+
+/** Synchronous, because what happened must be known when a program's end is told. These files are the kernel's own memory. */
+function contentOf(file: string): string {
+    try {
+        return readFileSync(file, 'utf8');
+    } catch {
+        return '';
+    }
 }
 
 function numberOf(text: string): number {

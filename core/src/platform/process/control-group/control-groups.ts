@@ -13,6 +13,8 @@ const temporary = /^portico-(\d+)-(\d+)(?:-\d+)+$/;
 export class ControlGroups {
     static #last = 0;
     readonly #find: () => readonly Hierarchy[];
+    /** Where the last group was made: finding that again costs more than the group. */
+    #usual: Hierarchy | null = null;
     #swept: Promise<void> | null = null;
 
     /** @param find - finds where groups can be made; by default on this machine */
@@ -30,9 +32,11 @@ export class ControlGroups {
         await (this.#swept ??= this.#sweep());
         const own = name ?? ControlGroups.#next();
         let refused = new GroupUnavailable('This machine has no control groups');
-        for (const hierarchy of this.#find()) {
+        for (const hierarchy of this.#candidates()) {
             try {
-                return await ControlGroup.create(hierarchy, own, limits);
+                const group = await ControlGroup.create(hierarchy, own, limits);
+                this.#usual = hierarchy;
+                return group;
             } catch (error) {
                 if (!(error instanceof GroupUnavailable)) {
                     throw error;
@@ -54,6 +58,13 @@ export class ControlGroups {
             await group.kill();
             await group.remove();
         }
+    }
+
+    *#candidates(): Iterable<Hierarchy> {
+        if (this.#usual !== null) {
+            yield this.#usual;
+        }
+        yield* this.#find();
     }
 
     /** Each thread counts for itself. */

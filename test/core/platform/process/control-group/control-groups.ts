@@ -83,7 +83,7 @@ describe('ControlGroups', () => {
             // A shell that cannot fork ends with 2.
             expect((await shellIn(group, 'sleep 9 & sleep 9 & sleep 9 & true')).code).to.equal(2);
             await group.kill();
-            expect(await group.pids()).to.equal([]);
+            expect(group.pids()).to.equal([]);
             const fast = await new ControlGroups().create({ cpuPercent: 20 });
             try {
                 const before = performance.now();
@@ -105,7 +105,7 @@ describe('ControlGroups', () => {
         const group = await new ControlGroups().create({});
         await shellIn(group, 'env -i setsid -f sleep 600');
         expect(await group.remove()).to.be.false();
-        const pids = await group.pids();
+        const pids = group.pids();
         expect(pids.length).to.be.above(0);
         await group.kill();
         expect(await group.remove()).to.be.true();

@@ -120,7 +120,7 @@ describe('limits.group', () => {
         expect(existsSync(`${folder}/${name}`)).to.be.true();
         let pids: readonly number[] = [];
         for (let tries = 0; tries < 500 && pids.length < 2; tries += 1) {
-            pids = await group.pids();
+            pids = group.pids();
             await wait(10);
         }
         expect(pids.length).to.be.at.least(2);
