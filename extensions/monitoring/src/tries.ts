@@ -16,11 +16,21 @@ export class Tries {
         this.#now = now;
     }
 
+    /** Counts one, where it may be made. */
+    allows(actor: Actor): boolean {
+        return this.#count(actor) === 0;
+    }
+
     /** Counts one. @throws TOO_MANY_TRIES 42950 */
-    take({ key }: Actor): void {
-        const retryAfter = this.#limit.take(key, triesPerMinute, this.#now());
+    take(actor: Actor): void {
+        const retryAfter = this.#count(actor);
         if (retryAfter > 0) {
             throw monitoringErrors.TOO_MANY_TRIES({ retryAfter, retryAfterSeconds: retryAfter });
         }
+    }
+
+    /** @returns seconds until one may be made; 0 when it may be made now */
+    #count({ key }: Actor): number {
+        return this.#limit.take(key, triesPerMinute, this.#now());
     }
 }

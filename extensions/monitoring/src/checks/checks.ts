@@ -34,6 +34,9 @@ interface Known extends Omit<SeenCheck, 'status'> {
     status: CheckStatus;
 }
 
+/** Counts a try that a caller causes, and says whether it may be made. */
+export type MayTry = () => boolean;
+
 /** Keeps all checks in memory, tries them, and stores what they are and how they were. */
 export class Checks {
     readonly results: ResultLog;
@@ -129,8 +132,12 @@ export class Checks {
         return Math.floor(((time - this.#now()) / 86_400_000) * 10) / 10;
     }
 
-    /** Creates a check, which is tried at once. @throws CONFLICT 40900, VALIDATION_FAILED 40001, TOO_MANY_CHECKS 40951 */
-    async create(input: NewCheck): Promise<SeenCheck> {
+    /**
+     * Creates a check. @param mayTry - whether it is tried at once; else it is tried in its turn
+     *
+     * @throws CONFLICT 40900, VALIDATION_FAILED 40001, TOO_MANY_CHECKS 40951
+     */
+    async create(input: NewCheck, mayTry: MayTry): Promise<SeenCheck> {
         const fields = fieldsOf(input, null);
         const now = this.#now();
         const row = await this.#rowOf(fields);
@@ -140,11 +147,20 @@ export class Checks {
             }
             return this.#insert(em, fields, row, now);
         });
-        return this.#put(known);
+        return this.#put(known, mayTry);
     }
 
-    /** Changes the given fields of a check. @throws NOT_FOUND 40400, VERSION_STALE 41200, CONFLICT 40900, VALIDATION_FAILED 40001 */
-    async update(id: number, change: ChangedCheck, ifMatch: string | null): Promise<SeenCheck> {
+    /**
+     * Changes the given fields of a check. @param mayTry - as of `create`
+     *
+     * @throws NOT_FOUND 40400, VERSION_STALE 41200, CONFLICT 40900, VALIDATION_FAILED 40001
+     */
+    async update(
+        id: number,
+        change: ChangedCheck,
+        ifMatch: string | null,
+        mayTry: MayTry
+    ): Promise<SeenCheck> {
         const before = this.get(id);
         requireVersion(before, ifMatch, change.version);
         const stored = {
@@ -157,7 +173,8 @@ export class Checks {
         }
         const now = this.#now();
         const row = await this.#rowOf(fields);
-        return this.#put(await writeNamed(this.#ctx.db, (em) => this.#replace(em, before, fields, row, now)));
+        const changed = await writeNamed(this.#ctx.db, (em) => this.#replace(em, before, fields, row, now));
+        return this.#put(changed, mayTry);
     }
 
     /** Removes a check with its results. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
@@ -233,10 +250,10 @@ export class Checks {
         return problems;
     }
 
-    /** Takes up a check as it is stored now, and tries it soon. */
-    #put(known: Known): SeenCheck {
+    /** Takes up a check as it is stored now, and tries it soon where it may. */
+    #put(known: Known, mayTry: MayTry = () => true): SeenCheck {
         this.#known.set(known.id, known);
-        this.#plan(known, true);
+        this.#plan(known, known.fields.enabled && mayTry());
         return known;
     }
 

@@ -32,7 +32,7 @@ const time = joi.string().isoDate();
 /** Declares `/checks` and everything below it. */
 export function registerCheckRoutes(ctx: Ctx, services: Services): void {
     registerReads(ctx, services.checks);
-    registerChanges(ctx, services.checks);
+    registerChanges(ctx, services);
     registerTries(ctx, services);
 }
 
@@ -116,7 +116,7 @@ function registerReads(ctx: Ctx, checks: Checks): void {
     });
 }
 
-function registerChanges(ctx: Ctx, checks: Checks): void {
+function registerChanges(ctx: Ctx, { checks, tries }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/checks',
@@ -128,10 +128,10 @@ function registerChanges(ctx: Ctx, checks: Checks): void {
         returns: checkSchema,
         audit: { action: 'create', resource: 'check' },
         description:
-            'It is tried at once, then every `intervalSeconds`. The rules on `check.up` and `check.certificateDays` tell of it.',
+            'It is tried at once, then every `intervalSeconds`. A caller who has tried 60 times in the last minute waits for its turn. The rules on `check.up` and `check.certificateDays` tell of it.',
         validate: { payload: newCheck },
-        async handler({ payload, audit }) {
-            const check = await checks.create(payload);
+        async handler({ payload, actor, audit }) {
+            const check = await checks.create(payload, () => tries.allows(actor));
             audit({ resourceId: check.id, after: auditRecord(check) });
             return reply.created(`/api/plugins/${ctx.name}/checks/${check.id}`, await view(checks, check));
         }
@@ -148,10 +148,10 @@ function registerChanges(ctx: Ctx, checks: Checks): void {
         audit: { action: 'update', resource: 'check' },
         description: 'Another kind or target makes its state unknown until the next try. Its results stay.',
         validate: { params, payload: changedCheck },
-        async handler({ params: { id }, payload, ifMatch, audit }) {
+        async handler({ params: { id }, payload, ifMatch, actor, audit }) {
             audit({ resourceId: id });
             const before = auditRecord(checks.get(id));
-            const check = await checks.update(id, payload, ifMatch);
+            const check = await checks.update(id, payload, ifMatch, () => tries.allows(actor));
             audit({ before, after: auditRecord(check) });
             return reply.with(await view(checks, check), {});
         }
