@@ -3,6 +3,7 @@ import { type Call, errors } from '@portico/sdk';
 
 import type { Kind, Level } from './kinds/kind.ts';
 import { makePassword } from './passwords.ts';
+import { originOf } from './servers/origin.ts';
 import type { Services } from './services.ts';
 
 /** How a program reaches a database. The password is shown this once. */
@@ -187,16 +188,4 @@ function accountName(database: string): string {
     return `${/^(pg_|portico)/i.test(word) || word === '' ? 'app' : word}_${makePassword()
         .replace(/[^a-z0-9]/g, '')
         .slice(0, 8)}`;
-}
-
-/** Where the programs of this machine come from, as MySQL sees them. */
-function originOf({
-    host,
-    socket
-}: {
-    readonly host: string | null;
-    readonly socket: string | null;
-}): string {
-    const isHere = host === 'localhost' || host?.startsWith('127.') === true;
-    return socket !== null ? 'localhost' : isHere ? '127.0.0.1' : '%';
 }

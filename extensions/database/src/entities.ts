@@ -133,7 +133,7 @@ export type CredentialRow = Row<InferEntity<typeof CredentialEntity>>;
 /** The data of a server as they were before its upgrade. */
 export interface PreviousRelease {
     readonly release: string;
-    /** Name of the data folder. */
+    /** Name of the data folder; of a server in a container that of a snapshot. */
     readonly folder: string;
     /** When the upgrade began. */
     readonly at: number;
@@ -147,6 +147,8 @@ export const ManagedEntity = defineEntity({
     properties: {
         /** Of the server. */
         id: p.integer().primary(),
+        /** A program of this machine, or a container of an official image. */
+        runtime: p.string().$type<'native' | 'container'>(),
         release: p.string(),
         /** All memory that it may use; null: no limit. */
         memoryBytes: p.bigint('number').nullable(),
@@ -281,5 +283,9 @@ export const migrations: readonly Migration[] = [
             "alter table managed add column folder text not null default 'data'",
             'alter table managed add column previous text'
         ]
+    },
+    {
+        name: '0011-runtime',
+        up: ["alter table managed add column runtime text not null default 'native'"]
     }
 ];

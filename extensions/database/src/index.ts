@@ -5,6 +5,7 @@ import { createContract } from './contract.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
+import { partners } from './partners.ts';
 import { registerCredentialRoutes } from './routes/accounts/credentials.ts';
 import { registerUserRoutes } from './routes/accounts/users.ts';
 import { registerCloneRoutes } from './routes/clones.ts';
@@ -32,6 +33,7 @@ export default definePlugin({
     settings,
     entities,
     migrations,
+    ...partners,
     setup(ctx) {
         const services = createServices(ctx);
         registerServerRoutes(ctx, services);

@@ -11,6 +11,7 @@ import { Unfinished } from './dumps/unfinished.ts';
 import type { KindName } from './kinds/kind.ts';
 import { kinds } from './kinds/kinds.ts';
 import type { FindTarget, Target } from './kinds/target.ts';
+import { Containers } from './managed/containers/containers.ts';
 import type { Engine } from './managed/engine.ts';
 import { Folders } from './managed/folders.ts';
 import { Configurations } from './managed/kinds/configurations.ts';
@@ -42,6 +43,7 @@ export interface Services {
     readonly upgrades: Upgrades;
     readonly managedRows: ManagedRows;
     readonly programs: Programs;
+    readonly containers: Containers;
     readonly configurations: Configurations;
     readonly pointInTime: PointInTime;
     readonly readers: Readers;
@@ -75,10 +77,11 @@ export function createServices(ctx: Ctx): Services {
     const engines = { mysql: createMariadb(ctx), postgresql: postgres };
     const folders = new Folders(folder);
     const managedRows = new ManagedRows(ctx, servers, folders, engines);
-    const programs = new Programs({ ctx, servers, rows: managedRows, folders, engines });
+    const containers = new Containers(ctx);
+    const programs = new Programs({ ctx, servers, rows: managedRows, folders, engines, containers });
     const ports = new Ports(ctx, servers);
     const tasks = new ServerTasks(ctx);
-    const own = { ctx, connections, rows: managedRows, programs, folders, engines, tasks };
+    const own = { ctx, connections, rows: managedRows, programs, containers, folders, engines, tasks };
     const upgrades = new Upgrades({ ...own, servers, folder });
     const managed = new ManagedServers({ ...own, ports, upgrades });
     const credentials = new Credentials(ctx, target);
@@ -108,6 +111,7 @@ export function createServices(ctx: Ctx): Services {
         upgrades,
         managedRows,
         programs,
+        containers,
         pointInTime,
         configurations: new Configurations({ managed, rows: managedRows, programs, engines, target }),
         readers,

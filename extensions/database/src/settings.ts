@@ -1,5 +1,7 @@
 /** What an admin sets. */
-import { type Context, joi, type Value } from '@portico/sdk';
+import { type Context, joi, type Partners, type Value } from '@portico/sdk';
+
+import type { partners } from './partners.ts';
 
 const port = () => joi.number().integer().min(1_024).max(65_535);
 
@@ -62,4 +64,7 @@ export const settings = joi.object({
 });
 
 /** The context of this plugin. */
-export type Ctx = Context<Value<typeof settings>>;
+export type Ctx = Context<
+    Value<typeof settings>,
+    Partners<Readonly<Record<never, never>>, (typeof partners)['optional']>
+>;

@@ -23,6 +23,8 @@ const people: Readonly<Record<string, Who>> = {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into answers of every shape
 export type Answer = TestAnswer<any>;
 
+type Partners = NonNullable<NonNullable<Parameters<typeof createTestHost>[1]>['partners']>;
+
 /** A task that has ended. */
 export interface EndedTask {
     readonly state: string;
@@ -47,7 +49,7 @@ export class Harness {
         this.dataFolder = dataFolder;
     }
 
-    static async start(settings: object = {}): Promise<Harness> {
+    static async start(settings: object = {}, partners: Partners = {}): Promise<Harness> {
         const dataFolder = mkdtempSync(join(tmpdir(), 'portico-database-'));
         // Servers run as accounts of their own.
         chmodSync(dataFolder, 0o711);
@@ -55,6 +57,7 @@ export class Harness {
             package: new URL('../../../extensions/database', import.meta.url),
             machine: 'real',
             settings: { dataFolder, ports: await portRange(), ...settings },
+            partners,
             timing: { patienceMs: 60_000 }
         });
         return new Harness(host, dataFolder);

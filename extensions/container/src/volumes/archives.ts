@@ -108,6 +108,10 @@ export class VolumeArchives {
         const files = this.#ctx.files('/');
         const [content, next] = [fromRoot(mountpoint), fromRoot(draft)];
         const before = besides(next);
+        // Not every engine takes these of the folder itself from an archive, and a container that is not root needs them.
+        const { mode, uid, gid } = await files.stat(content);
+        await files.chown(next, uid, gid);
+        await files.chmod(next, mode);
         await files.move(content, before, inOneStep);
         try {
             await files.move(next, content, inOneStep);

@@ -1,38 +1,23 @@
 /** Servers that the panel runs: services that outlive the plugin and the panel. */
 import { type Actor, errors, isFailure, type TaskRun, type TaskView } from '@portico/sdk';
 
-import type { DumpSchedule, ManagedRow } from '../entities.ts';
+import type { ManagedRow } from '../entities.ts';
 import type { KindName } from '../kinds/kind.ts';
 import { makePassword } from '../passwords.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
-import type { Engine, Preset } from './engine.ts';
+import type { Containers } from './containers/containers.ts';
+import { images, isRelease } from './containers/images.ts';
+import type { Engine } from './engine.ts';
 import type { Folders } from './folders.ts';
 import type { Programs } from './kinds/programs.ts';
 import { makeCertificate } from './network/certificate.ts';
 import type { Ports } from './network/ports.ts';
 import { ownNames } from './network/remote.ts';
-import type { ManagedRows, ManagedServer } from './rows.ts';
+import type { ManagedRows, ManagedServer, NewManaged } from './rows.ts';
 import { type ManagedState, stateOf } from './states.ts';
 import type { ServerTasks } from './tasks.ts';
 import type { Upgrades } from './upgrades.ts';
-
-/** A server to make. */
-export interface NewManaged {
-    readonly name: string;
-    readonly kind: KindName;
-    /** Default: the newest that is installed. */
-    readonly release: string | undefined;
-    /** Default: the first of the settings that is free. */
-    readonly port: number | undefined;
-    readonly memoryBytes: number | null;
-    readonly preset: Preset;
-    readonly dumpSchedule: DumpSchedule | null;
-    /** Its past is kept. */
-    readonly pointInTime: boolean;
-    /** What is set beside the preset. */
-    readonly options: ManagedRow['options'];
-}
 
 /** How a new server comes to its data. */
 export interface Source {
@@ -48,6 +33,7 @@ export interface ManagedOptions {
     readonly connections: Connections;
     readonly rows: ManagedRows;
     readonly programs: Programs;
+    readonly containers: Containers;
     readonly folders: Folders;
     readonly ports: Ports;
     readonly engines: Readonly<Record<KindName, Engine>>;
@@ -70,7 +56,7 @@ export class ManagedServers {
     async states(): Promise<ReadonlyMap<number, ManagedState>> {
         const { rows, programs: running, connections } = this.#options;
         const all = await rows.all();
-        const services = all.size === 0 ? new Map() : await running.all();
+        const services = all.size === 0 ? new Map() : await running.all([...all.values()]);
         return new Map(
             [...all].map(([id, row]) => [id, stateOf(row, services.get(id), connections.reached(id))])
         );
@@ -95,8 +81,8 @@ export class ManagedServers {
         }
     ): Promise<TaskView> {
         const { ctx, folders, ports, rows } = this.#options;
-        const release = await this.#release(input.kind, input.release);
-        if (!folders.isShortEnough) {
+        const release = await this.#release(input);
+        if (input.runtime === 'native' && !folders.isShortEnough) {
             throw errors.invalid([
                 {
                     path: 'dataFolder',
@@ -107,7 +93,7 @@ export class ManagedServers {
         const password = makePassword();
         const sealed = await ctx.secrets.seal(password);
         const port = await ports.choose(input.port);
-        const id = await rows.insert({ ...input, release, port, password: sealed });
+        const id = await rows.insert(input, { release, port, password: sealed });
         const what = { kind: 'create-server', title: `Make ${input.name}`, access: 'write', actor };
         try {
             return await this.#options.tasks.run(id, what, async (run) => {
@@ -138,11 +124,7 @@ export class ManagedServers {
                     await running.change(id, 'stop');
                     return { serverId: id };
                 }
-                const before = await running.info(id);
-                // Where the command is another now, this is the restart.
-                const { pid } = await running.put(await rows.get(id));
-                const isSame = pid !== null && pid === before?.pid;
-                await running.change(id, change === 'restart' && isSame ? 'restart' : 'start');
+                await running.launch(id, change);
                 await running.waitUp(id, run.signal);
                 return { serverId: id };
             }
@@ -200,12 +182,10 @@ export class ManagedServers {
         const { programs: running } = this.#options;
         const before = await running.info(id);
         await this.set(id, change);
-        if (before?.state !== 'running') {
-            return;
+        if (before?.state === 'running') {
+            await running.launch(id, 'restart');
+            await running.waitUp(id, signal);
         }
-        const { pid } = await running.put(await this.#options.rows.get(id));
-        await running.change(id, pid !== null && pid === before.pid ? 'restart' : 'start');
-        await running.waitUp(id, signal);
     }
 
     /** Changes what a server may use, from its next start on. */
@@ -248,16 +228,14 @@ export class ManagedServers {
     }
 
     async #build(id: number, password: string, source: Source, { signal, progress }: TaskRun): Promise<void> {
-        const { folders, rows, programs: running } = this.#options;
+        const { rows, programs: running } = this.#options;
         const found = await rows.get(id);
-        progress(0.1, 'Making its folders');
-        const account = await running.account(found.server.kind);
-        await folders.create(id, account);
-        if (found.managed.pointInTime === 'on') {
-            await folders.openArchive(id, account);
+        if (found.managed.runtime === 'native') {
+            progress(0.1, 'Making its folders');
+            await this.#makeFolders(found);
+            progress(0.2, 'Filling its data folder');
+            await source.fill(found, password, signal);
         }
-        progress(0.2, 'Filling its data folder');
-        await source.fill(found, password, signal);
         progress(0.7, 'Starting');
         await running.configure(found);
         await running.put(found);
@@ -266,14 +244,33 @@ export class ManagedServers {
         await rows.update(id, { phase: 'ready' });
     }
 
+    async #makeFolders({ server: { id, kind }, managed }: ManagedServer): Promise<void> {
+        const { folders, programs: running } = this.#options;
+        const account = await running.account(kind);
+        await folders.create(id, account);
+        if (managed.pointInTime === 'on') {
+            await folders.openArchive(id, account);
+        }
+    }
+
     /** Takes away what there is of a server. Returns where its data are kept; null where they are not. */
     async #demolish(id: number, keepsData: boolean): Promise<string | null> {
-        const { connections, folders, rows, programs: running } = this.#options;
-        await running.remove(id);
-        const kept = keepsData ? await this.#keep(await rows.get(id)) : null;
-        await folders.remove(id);
+        const { connections, containers, rows } = this.#options;
+        const found = await rows.get(id);
+        const kept =
+            found.managed.runtime === 'container'
+                ? await containers.remove(id, keepsData)
+                : await this.#removeProgram(found, keepsData);
         await rows.remove(id);
         connections.forget(id);
+        return kept;
+    }
+
+    async #removeProgram(found: ManagedServer, keepsData: boolean): Promise<string | null> {
+        const { folders, programs: running } = this.#options;
+        await running.remove(found.server.id);
+        const kept = keepsData ? await this.#keep(found) : null;
+        await folders.remove(found.server.id);
         return kept;
     }
 
@@ -289,7 +286,10 @@ export class ManagedServers {
         }
     }
 
-    async #release(kind: KindName, wanted: string | undefined): Promise<string> {
+    async #release({ kind, runtime, release: wanted }: NewManaged): Promise<string> {
+        if (runtime === 'container') {
+            return this.#releaseOfImage(kind, wanted);
+        }
         const engine = this.#options.engines[kind];
         const all = await engine.releases();
         const [newest] = all;
@@ -302,5 +302,17 @@ export class ManagedServers {
             ]);
         }
         return wanted ?? newest;
+    }
+
+    async #releaseOfImage(kind: KindName, wanted: string | undefined): Promise<string> {
+        const { releases } = images[kind];
+        const release = wanted ?? releases[0] ?? '';
+        if (!isRelease(release)) {
+            throw errors.invalid([
+                { path: 'release', message: `A release is a number, such as ${releases[0]}` }
+            ]);
+        }
+        await this.#options.containers.check();
+        return release;
     }
 }

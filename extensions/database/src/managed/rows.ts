@@ -24,20 +24,22 @@ export interface ManagedServer {
     readonly managed: ManagedRow;
 }
 
-/** A server to store. */
-export interface ManagedInput {
+/** A server to make. */
+export interface NewManaged {
     readonly name: string;
     readonly kind: KindName;
-    readonly release: string;
-    readonly port: number;
+    readonly runtime: ManagedRow['runtime'];
+    /** Default: the newest that is offered. */
+    readonly release: string | undefined;
+    /** Default: the first of the settings that is free. */
+    readonly port: number | undefined;
     readonly memoryBytes: number | null;
     readonly preset: Preset;
     readonly dumpSchedule: DumpSchedule | null;
+    /** Its past is kept. */
     readonly pointInTime: boolean;
     /** What is set beside the preset. */
     readonly options: ManagedRow['options'];
-    /** Password of the panel's account, sealed. */
-    readonly password: string;
 }
 
 /** Reads and writes them. */
@@ -70,19 +72,15 @@ export class ManagedRows {
         return { server, managed: managed as object as ManagedRow };
     }
 
-    /** Stores a new server that has still to be made. Returns its number. @throws CONFLICT 40900 */
-    async insert({
-        name,
-        kind,
-        release,
-        port,
-        memoryBytes,
-        preset,
-        dumpSchedule,
-        pointInTime,
-        options,
-        password
-    }: ManagedInput): Promise<number> {
+    /** Stores a new server that has still to be made; the password of the panel's account is sealed. Returns its number. @throws CONFLICT 40900 */
+    async insert(
+        { name, kind, runtime, memoryBytes, preset, dumpSchedule, pointInTime, options }: NewManaged,
+        {
+            release,
+            port,
+            password
+        }: { readonly release: string; readonly port: number; readonly password: string }
+    ): Promise<number> {
         const now = Date.now();
         const row = {
             version: 1,
@@ -108,10 +106,13 @@ export class ManagedRows {
             updatedAt: now
         };
         return this.#servers.insert(row, async (em: EntityManager, id: number) => {
-            const socket = this.#engines[kind].socket({ ...this.#folders.of(id, firstData), port });
-            await em.nativeUpdate(ServerEntity, { id }, { socket });
+            if (runtime === 'native') {
+                const socket = this.#engines[kind].socket({ ...this.#folders.of(id, firstData), port });
+                await em.nativeUpdate(ServerEntity, { id }, { socket });
+            }
             await em.insert(ManagedEntity, {
                 id,
+                runtime,
                 release,
                 memoryBytes,
                 preset,

@@ -5,11 +5,13 @@
 import { type Actor, errors, type TaskRun, type TaskView } from '@portico/sdk';
 
 import type { DataFolder } from '../dumps/folder.ts';
-import type { ManagedRow, ServerRow } from '../entities.ts';
+import type { ManagedRow, PreviousRelease, ServerRow } from '../entities.ts';
 import type { KindName } from '../kinds/kind.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { Ctx } from '../settings.ts';
+import type { Containers } from './containers/containers.ts';
+import { ContainerUpgrades } from './containers/upgrades.ts';
 import type { Engine, EngineUpgrade, UpgradeSide } from './engine.ts';
 import { firstData, type Folders, type Passing } from './folders.ts';
 import type { Programs } from './kinds/programs.ts';
@@ -26,6 +28,7 @@ export interface UpgradesOptions {
     readonly servers: Servers;
     readonly rows: ManagedRows;
     readonly programs: Programs;
+    readonly containers: Containers;
     readonly folders: Folders;
     readonly folder: DataFolder;
     readonly engines: Readonly<Record<KindName, Engine>>;
@@ -35,46 +38,60 @@ export interface UpgradesOptions {
 /** Takes servers to newer releases and back. */
 export class Upgrades {
     readonly #options: UpgradesOptions;
+    readonly #contained: ContainerUpgrades;
 
     constructor(options: UpgradesOptions) {
         this.#options = options;
+        this.#contained = new ContainerUpgrades(options);
     }
 
     /** Begins a task that takes a server to a newer release. @throws NOT_MANAGED 40950, VALIDATION_FAILED 40001, IN_USE 40901, TOOL_MISSING 50302 */
     async upgrade(id: number, release: string, actor: Actor): Promise<TaskView> {
         const { rows, tasks } = this.#options;
         const { server, managed } = await rows.get(id);
-        const engine = await this.#engineFor(server.kind, managed.release, release);
+        const isContained = managed.runtime === 'container';
+        const engine = isContained ? null : await this.#engineFor(server.kind, managed.release, release);
+        if (isContained) {
+            this.#contained.check(server.kind, managed.release, release);
+        }
         if (managed.previous !== null) {
             throw errors.inUse('the data of its previous release: remove them first');
         }
         mustKeepNoPast(managed);
         const title = `Upgrade ${server.name} to ${release}`;
         return tasks.run(id, { kind: 'upgrade-server', title, access: 'write', actor }, async (run) => {
-            run.progress(0.05, 'Looking whether it can begin');
-            const previous = await this.#inspect(id);
-            const next = { release, folder: `${firstData}-${release}` };
-            await rows.update(id, { phase: 'upgrading' });
-            try {
-                await this.#fill(await rows.get(id), next, engine, run);
-                await rows.update(id, { ...next, previous, phase: 'switching' });
-                run.progress(0.9, 'Starting');
-                await this.#serve(id, run.signal);
-            } catch (error) {
-                const { release: old, folder } = managed;
-                await rows.update(id, { release: old, folder, previous: null, phase: 'upgrading' });
-                await this.#undo(id);
-                await this.#options.programs.waitUp(id, this.#options.ctx.signal);
-                throw error;
-            }
-            await this.#finish(id);
+            await (engine === null
+                ? this.#contained.upgrade(id, release, run)
+                : this.#upgradeProgram(id, release, engine, run));
             return { serverId: id };
         });
     }
 
+    async #upgradeProgram(id: number, release: string, engine: EngineUpgrade, run: TaskRun): Promise<void> {
+        const { rows } = this.#options;
+        const { managed } = await rows.get(id);
+        run.progress(0.05, 'Looking whether it can begin');
+        const previous = await this.#inspect(id);
+        const next = { release, folder: `${firstData}-${release}` };
+        await rows.update(id, { phase: 'upgrading' });
+        try {
+            await this.#fill(await rows.get(id), next, engine, run);
+            await rows.update(id, { ...next, previous, phase: 'switching' });
+            run.progress(0.9, 'Starting');
+            await this.#serve(id, run.signal);
+        } catch (error) {
+            const { release: old, folder } = managed;
+            await rows.update(id, { release: old, folder, previous: null, phase: 'upgrading' });
+            await this.#undo(id);
+            await this.#options.programs.waitUp(id, this.#options.ctx.signal);
+            throw error;
+        }
+        await this.#finish(id);
+    }
+
     /** Begins a task that takes a server back to its release and data of before the upgrade; what was written since is lost. @throws NOT_MANAGED 40950, NOT_FOUND 40400, TOOL_MISSING 50302, IN_USE 40901 */
     async rollBack(id: number, actor: Actor): Promise<TaskView> {
-        const { rows, engines, tasks, ctx } = this.#options;
+        const { rows, engines, tasks } = this.#options;
         const { server, managed } = await rows.get(id);
         const { previous } = managed;
         if (previous === null) {
@@ -82,42 +99,55 @@ export class Upgrades {
         }
         mustKeepNoPast(managed);
         const engine = engines[server.kind];
-        if (!(await engine.releases()).includes(previous.release)) {
+        const isContained = managed.runtime === 'container';
+        if (!isContained && !(await engine.releases()).includes(previous.release)) {
             throw errors.toolMissing(`release ${previous.release}`, `${engine.install}-${previous.release}`);
         }
         const title = `Take ${server.name} back to ${previous.release}`;
         return tasks.run(id, { kind: 'rollback-server', title, access: 'write', actor }, async (run) => {
-            const { release, folder } = managed;
-            await rows.update(id, {
-                release: previous.release,
-                folder: previous.folder,
-                previous: null,
-                phase: 'switching'
-            });
-            try {
-                await this.#serve(id, run.signal);
-            } catch (error) {
-                await rows.update(id, { release, folder, previous, phase: 'switching' });
-                await this.#serve(id, ctx.signal);
-                await this.#finish(id);
-                throw error;
-            }
-            await this.#finish(id);
+            await (isContained
+                ? this.#contained.rollBack(id, run)
+                : this.#rollBackProgram(id, previous, run));
             return { serverId: id };
         });
+    }
+
+    async #rollBackProgram(id: number, previous: PreviousRelease, run: TaskRun): Promise<void> {
+        const { rows, ctx } = this.#options;
+        const { release, folder } = (await rows.get(id)).managed;
+        await rows.update(id, {
+            release: previous.release,
+            folder: previous.folder,
+            previous: null,
+            phase: 'switching'
+        });
+        try {
+            await this.#serve(id, run.signal);
+        } catch (error) {
+            await rows.update(id, { release, folder, previous, phase: 'switching' });
+            await this.#serve(id, ctx.signal);
+            await this.#finish(id);
+            throw error;
+        }
+        await this.#finish(id);
     }
 
     /** Begins a task that removes the data of before the upgrade. @throws NOT_MANAGED 40950, NOT_FOUND 40400, IN_USE 40901 */
     async forget(id: number, actor: Actor): Promise<TaskView> {
         const { rows, tasks } = this.#options;
         const { server, managed } = await rows.get(id);
-        if (managed.previous === null) {
+        const { previous, runtime } = managed;
+        if (previous === null) {
             throw noPrevious();
         }
         const title = `Remove the previous data of ${server.name}`;
         return tasks.run(id, { kind: 'remove-previous', title, access: 'write', actor }, async () => {
-            await rows.update(id, { previous: null });
-            await this.tidy(id);
+            if (runtime === 'container') {
+                await this.#contained.forget(id, previous);
+            } else {
+                await rows.update(id, { previous: null });
+                await this.tidy(id);
+            }
             return { serverId: id };
         });
     }
@@ -126,14 +156,18 @@ export class Upgrades {
     async recover(id: number): Promise<void> {
         const { ctx, rows } = this.#options;
         const { managed } = await rows.get(id);
+        const unanswered = (error: unknown): void =>
+            ctx.log.warn('A server does not answer after its upgrade was cut', { server: id, error });
+        if (managed.runtime === 'container') {
+            void this.#contained.recover(id).catch(unanswered);
+            return;
+        }
         if (managed.phase === 'upgrading') {
             await this.#undo(id);
         } else {
             await this.#start(id);
         }
-        void this.#complete(id).catch((error: unknown) =>
-            ctx.log.warn('A server does not answer after its upgrade was cut', { server: id, error })
-        );
+        void this.#complete(id).catch(unanswered);
     }
 
     /** Data that the row no longer names go only when the server answers: until then they may be all that there is. */
@@ -148,7 +182,10 @@ export class Upgrades {
     /** Removes folders that no server needs. */
     async tidy(id: number): Promise<void> {
         const { rows, folders } = this.#options;
-        const { folder, previous } = (await rows.get(id)).managed;
+        const { folder, previous, runtime } = (await rows.get(id)).managed;
+        if (runtime === 'container') {
+            return;
+        }
         await folders.tidy(id, previous === null ? [folder] : [folder, previous.folder]);
     }
 

@@ -3,7 +3,7 @@ import { type Actor, errors, type TaskView } from '@portico/sdk';
 
 import type { Credentials } from '../credentials/credentials.ts';
 import type { DataFolder } from '../dumps/folder.ts';
-import type { BaseCopyRow } from '../entities.ts';
+import type { BaseCopyRow, ManagedRow } from '../entities.ts';
 import type { KindName } from '../kinds/kind.ts';
 import type { FindTarget } from '../kinds/target.ts';
 import type { Engine } from '../managed/engine.ts';
@@ -64,7 +64,17 @@ export class PointInTime {
     }
 
     /** @throws TOOL_MISSING 50302, VALIDATION_FAILED 40001 where servers of this kind and release cannot keep their past */
-    async check(kind: KindName, release: string | undefined): Promise<void> {
+    async check(
+        kind: KindName,
+        {
+            runtime,
+            release
+        }: { readonly runtime: ManagedRow['runtime']; readonly release: string | undefined }
+    ): Promise<void> {
+        if (runtime === 'container') {
+            const message = 'A server in a container keeps no past: run it natively';
+            throw errors.invalid([{ path: 'pointInTime', message }]);
+        }
         const newest = release ?? (await this.#options.engines[kind].releases())[0];
         if (newest !== undefined) {
             await this.#options.archivers[kind].check(newest);
@@ -126,6 +136,7 @@ export class PointInTime {
             {
                 name,
                 kind,
+                runtime: 'native',
                 release,
                 port: undefined,
                 memoryBytes,

@@ -105,6 +105,11 @@ function registerAccess(ctx: Ctx, { managed, managedRows, target }: Services): v
             const allow =
                 payload.allow?.map((each, index) => normalNetwork(each, `allow.${index}`)) ?? before.allow;
             audit({ resourceId: id, after: { remote: payload.remote, allow } });
+            if (payload.remote && before.runtime === 'container') {
+                const message =
+                    'A container of the panel is reached from this machine alone: run the server natively';
+                throw errors.invalid([{ path: 'remote', message }]);
+            }
             if (payload.remote && allow.length === 0) {
                 throw errors.invalid([{ path: 'allow', message: 'Say which networks may reach it' }]);
             }

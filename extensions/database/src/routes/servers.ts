@@ -3,11 +3,13 @@ import { errors, joi, pages, reply, taskSchema } from '@portico/sdk';
 
 import type { ServerRow } from '../entities.ts';
 import { kinds } from '../kinds/kinds.ts';
+import { images } from '../managed/containers/images.ts';
 import { presetWords } from '../managed/engine.ts';
 import {
     type ChangedServer,
     changedServer,
     newServer,
+    runtimeWords,
     serverSchema,
     type ServerView,
     serverView,
@@ -31,7 +33,7 @@ const kindsSchema = joi.array().items(
             .array()
             .items(
                 joi.object({
-                    runtime: joi.valid('native').required().label('Runtime'),
+                    runtime: joi.choice(runtimeWords).required().label('Runtime'),
                     releases: joi.array().items(joi.string()).required().label('Releases'),
                     available: joi.boolean().required().label('Available')
                 })
@@ -70,7 +72,7 @@ async function viewer({ connections, managed, managedRows }: Services): Promise<
         serverView(row, states.get(row.id) ?? connections.reached(row.id), rows.get(row.id) ?? null);
 }
 
-function registerKinds(ctx: Ctx, { engines }: Services): void {
+function registerKinds(ctx: Ctx, { engines, containers }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/kinds',
@@ -79,20 +81,32 @@ function registerKinds(ctx: Ctx, { engines }: Services): void {
         summary: 'Kinds of servers',
         ui: { title: 'Kinds', order: 9, label: 'kind' },
         returns: kindsSchema,
-        handler: () =>
-            Promise.all(
+        handler: async () => {
+            const hasContainers = await containers.check().then(
+                () => true,
+                () => false
+            );
+            return Promise.all(
                 Object.values(kinds).map(async ({ name, defaultPort }) => {
                     const engine = engines[name];
                     const releases = [...(await engine.releases())];
                     return {
                         kind: name,
                         defaultPort,
-                        runtimes: [{ runtime: 'native' as const, releases, available: releases.length > 0 }],
+                        runtimes: [
+                            { runtime: 'native' as const, releases, available: releases.length > 0 },
+                            {
+                                runtime: 'container' as const,
+                                releases: [...images[name].releases],
+                                available: hasContainers
+                            }
+                        ],
                         presets: Object.keys(presetWords),
                         settings: engine.options.map((option) => ({ name: option.name, type: option.type }))
                     };
                 })
-            )
+            );
+        }
     });
 }
 
@@ -149,6 +163,7 @@ function registerCreation(ctx: Ctx, services: Services): void {
                 const {
                     name,
                     kind,
+                    runtime = 'native',
                     release,
                     port,
                     memoryBytes = null,
@@ -157,11 +172,12 @@ function registerCreation(ctx: Ctx, services: Services): void {
                     pointInTime = false
                 } = payload;
                 if (pointInTime) {
-                    await services.pointInTime.check(kind, release);
+                    await services.pointInTime.check(kind, { runtime, release });
                 }
                 const wanted = {
                     name,
                     kind,
+                    runtime,
                     release,
                     port,
                     memoryBytes,
@@ -199,7 +215,7 @@ function registerChanges(ctx: Ctx, services: Services): void {
         access: 'write',
         summary: 'Forget or remove a server',
         description:
-            'What is on a registered server stays as it is. One that the panel runs is stopped and removed by a task: 202. `data` says what becomes of its data: `keep` leaves them in the folder of the settings.',
+            'What is on a registered server stays as it is. One that the panel runs is stopped and removed by a task: 202. `data` says what becomes of its data: `keep` leaves them in the folder of the settings, or in the volume of its container.',
         ui: {
             title: 'Remove',
             confirm: 'Remove this server from the panel? One that the panel runs is stopped.'
@@ -282,7 +298,10 @@ async function changeManaged(
         ]);
     }
     if (pointInTime === true) {
-        await past.check(before.kind, seen.release ?? undefined);
+        await past.check(before.kind, {
+            runtime: seen.runtime ?? 'native',
+            release: seen.release ?? undefined
+        });
     }
     const row = await servers.describe(before, { name, dumpSchedule }, { ifMatch, version });
     if (memoryBytes !== undefined || preset !== undefined) {

@@ -37,7 +37,9 @@ function registerUpgrade(ctx: Ctx, { upgrades }: Services): void {
                     .max(20)
                     .required()
                     .label('Release')
-                    .description('One of those that are installed, newer than the present one')
+                    .description(
+                        'Newer than the present one, and installed; in a container a number such as 11.4'
+                    )
             })
         },
         async handler({ params: { id }, payload: { release }, actor, audit }) {

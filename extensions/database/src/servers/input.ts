@@ -13,6 +13,11 @@ const runByPanel = 'Run by the panel';
 /** The least memory that a server can work with. */
 const leastMemory = 128 * 1024 * 1024;
 const kindWords = { mysql: 'MySQL or MariaDB', postgresql: 'PostgreSQL' } as const;
+/** How a server runs that the panel runs, with what a user reads. */
+export const runtimeWords = {
+    native: 'A program of this machine',
+    container: 'A container of the official image'
+} as const;
 const tlsWords = {
     disable: 'Not encrypted',
     require: 'Encrypted',
@@ -150,15 +155,17 @@ export const newServer = joi.object({
         'Of a server that runs already. It makes databases and accounts, so it may do that'
     ),
     runtime: joi
-        .valid('native')
+        .choice(runtimeWords)
         .label('Runtime')
-        .description('`native`: a program of this machine')
+        .description('Default: native')
         .meta({ ui: { group: runByPanel, advanced: true } }),
     release: joi
         .string()
         .max(20)
         .label('Release')
-        .description('One of those that are installed; default: the newest')
+        .description(
+            'One of those that are installed, or in a container a number such as 11.4; default: the newest'
+        )
         .meta({ ui: { group: runByPanel, advanced: true } }),
     ...managedFields
 });
@@ -288,7 +295,8 @@ export const serverSchema = joi.object({
         .required()
         .label('Scheduled dumps'),
     runtime: joi
-        .valid('native', null)
+        .choice(runtimeWords)
+        .allow(null)
         .required()
         .label('Runtime')
         .description('Of a server that the panel runs'),
@@ -341,7 +349,7 @@ export function serverView(
         tls,
         ca,
         listen: { address: managed?.remote === true ? '*' : host, port, socket },
-        runtime: managed === null ? null : 'native',
+        runtime: managed?.runtime ?? null,
         release: managed?.release ?? null,
         previous: previousView(managed?.previous ?? null),
         memoryBytes: managed?.memoryBytes ?? null,

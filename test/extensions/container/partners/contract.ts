@@ -159,11 +159,14 @@ describeOnEngines(lab, 'The contract of container', (real) => {
         const sh = async (script: string): Promise<string> =>
             (await shop.exec({ stack: 'kept', service: 'app', command: ['sh', '-c', script] })).stdout;
         await sh('echo first >/data/a; mkdir /data/folder; echo x >/data/folder/b; ls -s /data >/dev/null');
+        // A container that is not root needs its folder, too.
+        await sh('busybox chown 7:8 /data; busybox chmod 2750 /data');
         const { snapshot, bytes } = await shop.snapshot({ stack: 'kept' });
         expect(bytes).to.be.above(1_000);
         await sh('echo second >/data/a; rm -r /data/folder; touch /data/later');
         expect((await shop.restore({ stack: 'kept', snapshot })).state).to.equal('running');
         expect(await sh('cat /data/a /data/folder/b; ls /data')).to.equal('first\nx\na\nfolder\n');
+        expect(await sh('busybox stat -c "%u %g %a" /data')).to.equal('7 8 2750\n');
         expect(await shop.dropSnapshot({ stack: 'kept', snapshot })).to.equal({ dropped: true });
         expect(await shop.dropSnapshot({ stack: 'kept', snapshot })).to.equal({ dropped: false });
         const gone = shop.restore({ stack: 'kept', snapshot });

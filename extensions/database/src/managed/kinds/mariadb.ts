@@ -50,7 +50,7 @@ export function createMariadb(ctx: Ctx): Engine {
         releases: () => releases(ctx),
         presetOptions,
         configFiles: ({ options: given, remote }) => ({
-            'server.cnf': `[mariadbd]\n${Object.entries({
+            'server.cnf': mariadbConfiguration({
                 ...given,
                 ...(remote === null
                     ? {}
@@ -60,8 +60,6 @@ export function createMariadb(ctx: Ctx): Engine {
                           require_secure_transport: true
                       })
             })
-                .map(([name, value]) => `${name} = ${textOf(value)}\n`)
-                .join('')}`
         }),
         async initialise({ dataFolder }, run, { username, password }) {
             await run('mariadb-install-db', [
@@ -119,6 +117,12 @@ export function createMariadb(ctx: Ctx): Engine {
             }
         }
     };
+}
+
+/** Options as the text of a file that MariaDB reads. */
+export function mariadbConfiguration(given: Readonly<Record<string, OptionValue>>): string {
+    const lines = Object.entries(given).map(([name, value]) => `${name} = ${textOf(value)}\n`);
+    return `[mariadbd]\n${lines.join('')}`;
 }
 
 async function releases(ctx: Ctx): Promise<readonly string[]> {

@@ -61,18 +61,13 @@ export const postgres: Engine = {
     releases,
     presetOptions,
     configFiles: ({ options: given, remote, logFolder, alone }) => ({
-        'postgresql.conf': Object.entries({
+        'postgresql.conf': configuration({
             ...given,
             ...(remote === null
                 ? {}
                 : { ssl: true, ssl_cert_file: remote.certificateFile, ssl_key_file: remote.keyFile }),
-            ...logOptions(logFolder),
-            shared_preload_libraries: 'pg_stat_statements',
-            timezone: 'UTC',
-            log_timezone: 'UTC'
-        })
-            .map(([name, value]) => `${name} = '${textOf(name, value)}'\n`)
-            .join(''),
+            ...logOptions(logFolder)
+        }),
         'pg_hba.conf': [
             ...(alone ? [`local all ${ownUsername} scram-sha-256`] : hostLines(remote, logFolder)),
             ''
@@ -105,6 +100,26 @@ export const postgres: Engine = {
     running,
     apply: null
 };
+
+/** Options as the text of a file that PostgreSQL in a container reads. The container says who reaches it. */
+export function containerConfiguration(given: Readonly<Record<string, OptionValue>>): string {
+    return configuration({
+        ...given,
+        listen_addresses: '*',
+        unix_socket_directories: '/var/run/postgresql'
+    });
+}
+
+function configuration(given: Readonly<Record<string, OptionValue>>): string {
+    return Object.entries({
+        ...given,
+        shared_preload_libraries: 'pg_stat_statements',
+        timezone: 'UTC',
+        log_timezone: 'UTC'
+    })
+        .map(([name, value]) => `${name} = '${textOf(name, value)}'\n`)
+        .join('');
+}
 
 /** A server whose log was kept and that is not restarted yet goes on to archive: then into nothing, so that its log does not pile up. */
 function logOptions(logFolder: string | null): Readonly<Record<string, OptionValue>> {

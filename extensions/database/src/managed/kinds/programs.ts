@@ -4,11 +4,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import type { ServiceInfo } from '@portico/sdk';
 
+import type { ManagedRow } from '../../entities.ts';
 import { fail } from '../../errors.ts';
 import type { Access, KindName } from '../../kinds/kind.ts';
 import type { Servers } from '../../servers/servers.ts';
 import type { Ctx } from '../../settings.ts';
 import { accountOf, type MachineAccount } from '../accounts.ts';
+import type { Containers } from '../containers/containers.ts';
 import type { Engine, OptionValue, Plan, RunTool } from '../engine.ts';
 import { certificateName, type Folders, keyName, type Passing } from '../folders.ts';
 import { type ManagedRows, type ManagedServer, ownUsername } from '../rows.ts';
@@ -20,6 +22,8 @@ const nextPrefix = 'next-';
 /** Sockets are named by a port, also of servers that listen on none. */
 const passingPorts = { old: 1, new: 2 } as const;
 const stopSeconds = 60;
+/** An image fills its data folder before it serves. */
+const containerSeconds = 300;
 const initialiseSeconds = 600;
 const longSeconds = 86_400;
 const pollMs = 50;
@@ -30,6 +34,20 @@ const leastBudget = 256 * 1024 * 1024;
 /** Lines of a server's output that say why it did not start. */
 const lastLines = 8;
 
+/** Which lines of a server are read. */
+interface OutputOptions {
+    readonly tail: number;
+    readonly follow: boolean;
+    readonly signal: AbortSignal;
+}
+
+/** A server that is waited for, at most so long. */
+interface WatchedRun {
+    readonly seconds: number;
+    info(): Promise<ServiceInfo | null>;
+    lines(options: OutputOptions): AsyncIterable<string>;
+}
+
 /** What the programs need. */
 export interface ProgramsOptions {
     readonly ctx: Ctx;
@@ -37,6 +55,7 @@ export interface ProgramsOptions {
     readonly rows: ManagedRows;
     readonly folders: Folders;
     readonly engines: Readonly<Record<KindName, Engine>>;
+    readonly containers: Containers;
 }
 
 /** Starts, configures and asks them. */
@@ -47,26 +66,32 @@ export class Programs {
         this.#options = options;
     }
 
-    /** The services of all servers, by the servers' numbers. */
-    async all(): Promise<ReadonlyMap<number, ServiceInfo>> {
-        const all = await this.#options.ctx.services.list();
-        const served = all.filter(({ name }) => name.startsWith(servicePrefix));
-        return new Map(served.map((info) => [Number(info.name.slice(servicePrefix.length)), info]));
+    /** How each of these servers runs, by number. One that is not there has no service. */
+    async all(rows: readonly ManagedRow[]): Promise<ReadonlyMap<number, ServiceInfo>> {
+        const { ctx, containers } = this.#options;
+        const services = new Map((await ctx.services.list()).map((info) => [info.name, info]));
+        const found = await Promise.all(
+            rows.map(async ({ id, runtime }) => {
+                const info =
+                    runtime === 'container' ? await containers.look(id) : services.get(serviceOf(id));
+                return [id, info] as const;
+            })
+        );
+        return new Map(found.filter((entry): entry is [number, ServiceInfo] => entry[1] != null));
     }
 
-    /** The service of a server; null when there is none. */
+    /** How a server runs; null when it has no service. */
     async info(id: number): Promise<ServiceInfo | null> {
-        return this.#service(serviceOf(id));
+        return (await this.#isContained(id))
+            ? this.#options.containers.info(id)
+            : this.#service(serviceOf(id));
     }
 
     /** Lines that a server writes. */
-    async *lines(
-        id: number,
-        options: { readonly tail: number; readonly follow: boolean; readonly signal: AbortSignal }
-    ): AsyncGenerator<string> {
-        for await (const { text } of this.#options.ctx.services.output(serviceOf(id), options)) {
-            yield text;
-        }
+    async *lines(id: number, options: OutputOptions): AsyncGenerator<string> {
+        yield* (await this.#isContained(id))
+            ? this.#options.containers.lines(id, options)
+            : this.#output(serviceOf(id), options);
     }
 
     /** The options that a server is to have, beside its own defaults. */
@@ -111,14 +136,28 @@ export class Programs {
         };
     }
 
-    /** Writes the configuration. */
+    /** Writes the configuration; that of a container is written when it is made. */
     async configure(found: ManagedServer): Promise<void> {
+        if (found.managed.runtime === 'container') {
+            return;
+        }
         await this.#configure(found, this.plan(found));
     }
 
     /** Makes the service, or restarts one whose command is another now. */
-    async put(found: ManagedServer): Promise<ServiceInfo> {
-        return this.#put(serviceOf(found.server.id), found, this.plan(found));
+    async put(found: ManagedServer): Promise<void> {
+        await (found.managed.runtime === 'container'
+            ? this.#options.containers.put(found, this.wanted(found))
+            : this.#put(serviceOf(found.server.id), found, this.plan(found)));
+    }
+
+    /** Starts or restarts a server as its row says. Where its command is another now, it is restarted by that. */
+    async launch(id: number, change: 'start' | 'restart'): Promise<void> {
+        const found = await this.#options.rows.get(id);
+        const before = await this.info(id);
+        await this.put(found);
+        const { pid } = (await this.info(id)) ?? { pid: null };
+        await this.change(id, change === 'restart' && pid === before?.pid ? 'restart' : 'start');
     }
 
     /** How one of the two servers of an upgrade runs: where only the panel reaches it. */
@@ -139,7 +178,15 @@ export class Programs {
         await this.#configure(found, plan);
         const service = which === 'old' ? serviceOf(id) : nextOf(id);
         await this.#put(service, found, plan);
-        await this.#waitUp(service, () => access.use(null, async () => undefined), signal);
+        await this.#waitUp(
+            {
+                info: () => this.#service(service),
+                lines: (options) => this.#output(service, options),
+                seconds: startSeconds
+            },
+            () => access.use(null, async () => undefined),
+            signal
+        );
     }
 
     /** Ends the new server of an upgrade in good order. */
@@ -165,12 +212,16 @@ export class Programs {
         });
     }
 
-    /** Starts, stops or restarts a service, or lets the server read its configuration again. */
+    /** Starts, stops or restarts a server, or lets it read its configuration again. What stands in a container counts from its next start on. */
     async change(id: number, change: 'start' | 'stop' | 'restart' | 'reload'): Promise<void> {
-        await this.#options.ctx.services[change](serviceOf(id));
+        if (!(await this.#isContained(id))) {
+            await this.#options.ctx.services[change](serviceOf(id));
+        } else if (change !== 'reload') {
+            await this.#options.containers.change(id, change);
+        }
     }
 
-    /** Ends a service, and forgets it; so too what an upgrade left that could not be undone. */
+    /** Ends a service of this machine, and forgets it; so too what an upgrade left that could not be undone. */
     async remove(id: number): Promise<void> {
         await this.endNext(id);
         await this.#options.ctx.services.remove(serviceOf(id));
@@ -178,24 +229,29 @@ export class Programs {
 
     /** Waits until a server answers. @throws SERVER_OFFLINE 50350 with what it wrote last */
     async waitUp(id: number, signal: AbortSignal): Promise<void> {
-        await this.#waitUp(serviceOf(id), async () => void (await this.#options.servers.test(id)), signal);
+        await this.#waitUp(
+            {
+                info: () => this.info(id),
+                lines: (options) => this.lines(id, options),
+                seconds: (await this.#isContained(id)) ? containerSeconds : startSeconds
+            },
+            async () => void (await this.#options.servers.test(id)),
+            signal
+        );
     }
 
-    async #waitUp(service: string, test: () => Promise<void>, signal: AbortSignal): Promise<void> {
-        const before = (await this.#service(service))?.exits ?? 0;
-        for (const end = performance.now() + startSeconds * 1_000; ;) {
+    async #waitUp(run: WatchedRun, test: () => Promise<void>, signal: AbortSignal): Promise<void> {
+        const before = (await run.info())?.exits ?? 0;
+        for (const end = performance.now() + run.seconds * 1_000; ;) {
             signal.throwIfAborted();
             try {
                 await test();
                 return;
             } catch (error) {
-                const info = await this.#service(service);
+                const info = await run.info();
                 const isEnding = info === null || info.state !== 'running' || info.exits > before + mostExits;
                 if (isEnding || performance.now() > end) {
-                    throw fail.SERVER_OFFLINE(
-                        { message: await this.#whyDown(service, error) },
-                        { cause: error }
-                    );
+                    throw fail.SERVER_OFFLINE({ message: await this.#whyDown(run, error) }, { cause: error });
                 }
             }
             await wait(pollMs);
@@ -208,16 +264,25 @@ export class Programs {
         return accountOf([this.#options.engines[kind].account, 'nobody']);
     }
 
+    async #isContained(id: number): Promise<boolean> {
+        return (await this.#options.rows.get(id)).managed.runtime === 'container';
+    }
+
     async #service(name: string): Promise<ServiceInfo | null> {
         return (await this.#options.ctx.services.list()).find((info) => info.name === name) ?? null;
     }
 
-    async #whyDown(service: string, error: unknown): Promise<string> {
+    async *#output(service: string, options: OutputOptions): AsyncGenerator<string> {
+        for await (const { text } of this.#options.ctx.services.output(service, options)) {
+            yield text;
+        }
+    }
+
+    async #whyDown(run: WatchedRun, error: unknown): Promise<string> {
         const lines: string[] = [];
         try {
-            const { ctx } = this.#options;
-            const options = { tail: lastLines, follow: false, signal: ctx.signal };
-            for await (const { text } of ctx.services.output(service, options)) {
+            const options = { tail: lastLines, follow: false, signal: this.#options.ctx.signal };
+            for await (const text of run.lines(options)) {
                 lines.push(text);
             }
         } catch {

@@ -5,6 +5,7 @@ import type { AccountInfo, AccountName, Grant } from '../../kinds/kind.ts';
 import type { Target } from '../../kinds/target.ts';
 import { isAllowedHost } from '../../managed/network/remote.ts';
 import { makePassword } from '../../passwords.ts';
+import { isContained } from '../../servers/origin.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
 import { existingName, nameInPath, newName, serverId, serverParams } from '../parameters.ts';
@@ -49,7 +50,9 @@ const host = joi
     .string()
     .pattern(/^[A-Za-z0-9.:%_/-]{1,255}$/, 'a host, an address, or a pattern with %')
     .label('Comes from')
-    .description('MySQL only; default: localhost');
+    .description(
+        'MySQL only; default: localhost, or % for a server in a container, which hears only of the network that it is in'
+    );
 const locked = joi.boolean().label('Locked');
 const grants = grantsSchema.max(500).label('May use');
 
@@ -207,7 +210,7 @@ function registerCreation(ctx: Ctx, { target, managedRows }: Services): void {
 }
 
 /** @throws VALIDATION_FAILED 40001 for a name that only the server or the panel may use */
-function nameOf({ kind, admin }: Target, username: string, from: string | undefined): AccountName {
+function nameOf({ kind, admin, server }: Target, username: string, from: string | undefined): AccountName {
     if (/^(pg_|portico)/i.test(username) || username === admin.username) {
         throw errors.invalid([
             { path: 'username', message: 'This name belongs to the server or to the panel' }
@@ -219,7 +222,7 @@ function nameOf({ kind, admin }: Target, username: string, from: string | undefi
         }
         return { username, host: null };
     }
-    return { username, host: from ?? 'localhost' };
+    return { username, host: from ?? (isContained(server) ? '%' : 'localhost') };
 }
 
 function registerChanges(ctx: Ctx, { target }: Services): void {
