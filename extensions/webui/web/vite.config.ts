@@ -1,8 +1,10 @@
+import { adoptTerminalStyles } from '@portico/page-kit/vite';
 import { defineConfig } from 'vite';
 
 // The pages are files of one origin: nothing is inlined, because the panel's policy refuses inline code and data: scripts.
 /** How the pages are built. */
 export default defineConfig({
+    plugins: [adoptTerminalStyles()],
     resolve: { conditions: ['portico-source', 'module', 'browser', 'production'] },
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     build: {

@@ -119,14 +119,17 @@ function optionsOf(
     };
 }
 
-/** Names of the times of an axis: the hour within two days, else the day. */
-function clockOf(ticks: readonly number[]): (seconds: number) => string {
-    const isLong = (ticks.at(-1) ?? 0) - (ticks[0] ?? 0) > 2 * 86_400;
+/** Names of the times of an axis: the second within ten minutes, the hour within two days, else the day. */
+function clockOf(ticks: readonly number[]): (time: number) => string {
+    const seconds = (ticks.at(-1) ?? 0) - (ticks[0] ?? 0);
+    const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
     const format = new Intl.DateTimeFormat(
         language(),
-        isLong ? { month: 'short', day: 'numeric' } : { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }
+        seconds > 2 * 86_400
+            ? { month: 'short', day: 'numeric' }
+            : { ...clock, ...(seconds < 600 ? { second: '2-digit' } : {}) }
     );
-    return (seconds) => format.format(seconds * 1000);
+    return (time) => format.format(time * 1000);
 }
 
 /** A colour as a canvas understands it. */

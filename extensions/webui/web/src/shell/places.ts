@@ -37,6 +37,7 @@ const system = (): readonly Place[] => [
 const handMade: Readonly<Record<string, string>> = {
     ai: '/assistant',
     backup: '/backup',
+    container: '/containers',
     deploy: '/deploy',
     monitoring: '/monitoring'
 };

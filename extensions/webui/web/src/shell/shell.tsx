@@ -50,6 +50,8 @@ const Monitoring = screen(() => import('../pages/monitoring/monitoring.tsx'));
 const Backup = screen(() => import('../pages/backup/backup.tsx'));
 const Deploy = screen(() => import('../pages/deploy/deploy.tsx'));
 const DeployProject = screen(() => import('../pages/deploy/project.tsx'));
+const Containers = screen(() => import('../pages/containers/containers.tsx'));
+const Container = screen(() => import('../pages/containers/container.tsx'));
 const Assistant = screen(() => import('../pages/assistant/assistant.tsx'));
 const DnsProviders = screen(() => import('../pages/dns/dns-providers.tsx'));
 const Plugins = screen(() => import('../pages/plugins/plugins.tsx'));
@@ -117,6 +119,10 @@ function Screens() {
                 <Route path="/deploy" component={Deploy} />
                 <Route path="/deploy/:id">
                     {({ id }: { id: string }) => <DeployProject key={id} id={id} />}
+                </Route>
+                <Route path="/containers" component={Containers} />
+                <Route path="/containers/:id">
+                    {({ id }: { id: string }) => <Container key={id} id={id} />}
                 </Route>
                 <Route path="/assistant" component={Assistant} />
                 <Route path="/dns-providers" component={DnsProviders} />
