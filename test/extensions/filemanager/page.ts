@@ -17,7 +17,14 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { Browser, BrowserContextOptions, FrameLocator, Locator, Page } from 'playwright-core';
 
-import { type Faults, itInBrowser, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
+import {
+    type Faults,
+    itInBrowser,
+    keepPicture,
+    noBrowser,
+    openPage,
+    startBrowser
+} from '../../support/browser.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { until } from '../../support/until.ts';
 import { findings } from '../webui/rig.ts';
@@ -356,15 +363,16 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
     );
 
     itWithBrowser(
-        'has no finding of axe and no width of its own on any screen, also on a phone',
+        'has no finding of axe, no width of its own and no empty space on any screen, also on a phone',
         async () => {
-            for (const options of [
-                { viewport: { width: 1_280, height: 800 }, colorScheme: 'light' },
-                { viewport: { width: 360, height: 780 }, colorScheme: 'dark' }
-            ] as const) {
+            await panel.client.post('/api/plugins/filemanager/favourites', { root: 'main', path: 'site' });
+            for (const [form, options] of Object.entries({
+                wide: { viewport: { width: 1_440, height: 900 }, colorScheme: 'light' },
+                phone: { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }
+            } as const)) {
                 const { page, frame, faults } = await open({ root: 'main' }, options);
                 const screens: [Readonly<Record<string, string>>, (frame: FrameLocator) => Locator][] = [
-                    [{ root: 'main', path: 'site' }, (at) => at.getByRole('button', { name: /^Details/ })],
+                    [{ root: 'main', path: '' }, (at) => at.getByRole('button', { name: /^Details/ })],
                     [
                         { view: 'details', root: 'main', path: 'site/settings.json' },
                         (at) => at.getByText(/No earlier content|Restore/)
@@ -375,10 +383,7 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
                         (at) => at.getByRole('list', { name: 'Entries' })
                     ],
                     [{ view: 'search', root: 'main', path: 'site' }, (at) => at.getByText('Find')],
-                    [
-                        { view: 'favourites', root: 'main', path: '' },
-                        (at) => at.getByText(/Nothing is marked|Take away/)
-                    ],
+                    [{ view: 'favourites', root: 'main', path: '' }, (at) => at.getByText('Take away')],
                     [
                         { view: 'shares', root: 'main', path: '' },
                         (at) => at.getByText(/Nothing is shared|until/)
@@ -404,6 +409,12 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
                     const inside = page.frames().find((each) => each !== page.mainFrame()) ?? null;
                     expect(inside).to.not.be.null();
                     expect([location, await findings(page, inside)]).to.equal([location, []]);
+                    await keepPicture(page, `files ${location} ${form}`);
+                    const box = await page.locator('iframe').boundingBox();
+                    expect([location, (box?.height ?? 0) < 2 * options.viewport.height]).to.equal([
+                        location,
+                        true
+                    ]);
                 }
                 isClean(faults);
                 await page.context().close();

@@ -40,7 +40,7 @@ export function Folder({
     };
     return (
         <div
-            class={`folder ${isOver ? 'over' : ''}`}
+            class={`drop ${isOver ? 'over' : ''}`}
             onDragOver={(event) => {
                 event.preventDefault();
                 setOver(canWrite);
