@@ -6,6 +6,7 @@ import { Calls } from './calls.ts';
 import { approvals as table } from './entities.ts';
 import { pluginErrors } from './errors.ts';
 import { Prompts } from './prompts/prompts.ts';
+import { DirectCalls } from './protocol/direct.ts';
 import { Endpoint } from './protocol/endpoint.ts';
 import { Resources } from './protocol/resources.ts';
 import { createServer, type ServerServices } from './protocol/server.ts';
@@ -62,7 +63,7 @@ export function createServices(ctx: Ctx): Services {
     const resources = new Resources(ctx, catalogue, own);
     const parts: ServerServices = { version: ctx.version, catalogue, runner, resources, prompts };
     const sessions = new Sessions(() => createServer(parts));
-    const endpoint = new Endpoint(ctx, sessions, () => createServer(parts));
+    const endpoint = new Endpoint(ctx, sessions, new DirectCalls(parts), () => createServer(parts));
     return {
         approvals,
         calls,

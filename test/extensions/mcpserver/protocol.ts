@@ -211,6 +211,59 @@ describe('mcpserver: protocol', { timeout: limitMs }, () => {
         await end(session);
     });
 
+    it('answers a call that only reads as the library does, and leaves to the library what is of another form', async () => {
+        const meta = {
+            'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+            'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+            'io.modelcontextprotocol/clientCapabilities': {}
+        };
+        const stateless = (
+            name: unknown,
+            { params = {}, extra = {}, headers = {}, id = 7 as unknown } = {}
+        ) =>
+            post(
+                {
+                    ...rpc('tools/call', { name, ...params, _meta: { ...meta, ...extra } }),
+                    id
+                },
+                {
+                    headers: {
+                        'mcp-protocol-version': '2026-07-28',
+                        'mcp-method': 'tools/call',
+                        'mcp-name': String(name),
+                        ...headers
+                    }
+                }
+            );
+        const answerOf = ({ text }: { readonly text: string }) => JSON.parse(text);
+        const reads: readonly (readonly [string, object])[] = [
+            ['hosts__list', { arguments: { query: { limit: 1 } } }],
+            ['hosts__list', { arguments: { query: { nonsense: 1 } } }],
+            ['hosts__get', { arguments: { params: { id: 999_999 } } }],
+            ['portico__find_tools', { arguments: { query: 'hosts' } }],
+            ['portico__whoami', {}]
+        ];
+        for (const [name, params] of reads) {
+            const [direct, library] = [
+                answerOf(await stateless(name, { params })),
+                answerOf(await stateless(name, { params, extra: { 'test/other': 1 } }))
+            ];
+            expect(direct, name).to.equal(library);
+            expect(direct.result.resultType).to.equal('complete');
+            expect(JSON.parse(direct.result.content[0].text)).to.equal(direct.result.structuredContent);
+        }
+        const codes = [
+            await stateless('hosts__list', { headers: { 'mcp-name': 'hosts__get' } }),
+            await stateless('hosts__list', { headers: { 'mcp-protocol-version': '2025-11-25' } }),
+            await stateless('hosts__list', { params: { arguments: [] } }),
+            await stateless('no__such'),
+            await stateless('hosts__list', { id: null })
+        ].map((answer) => answerOf(answer).error.code as number);
+        expect(codes).to.equal([-32_020, -32_020, -32_602, -32_602, -32_600]);
+        const listed = (await rig.panel.client.get(`${base}/calls?limit=10`)).data as { client: string }[];
+        expect(listed.map(({ client }) => client)).to.equal(Array.from({ length: 10 }, () => 'raw'));
+    });
+
     it('gives a client that comes back what it missed, by Last-Event-ID', async () => {
         await rig.set({ mode: 'write', approval: 'panel', approvalWaitSeconds: 2 });
         const session = await begin();

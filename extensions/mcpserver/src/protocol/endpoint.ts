@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 
 import type { Ctx } from '../settings.ts';
+import type { DirectCalls } from './direct.ts';
 import { checkSource } from './guard.ts';
 import type { Sessions } from './sessions.ts';
 import { authOf, type Visit } from './visit.ts';
@@ -21,12 +22,14 @@ export const protocols: readonly string[] = ['2026-07-28', '2025-11-25', '2025-0
 export class Endpoint {
     readonly #ctx: Ctx;
     readonly #sessions: Sessions;
+    readonly #direct: DirectCalls;
     readonly #modern: McpHttpHandler;
 
     /** @param make - makes the server of one request */
-    constructor(ctx: Ctx, sessions: Sessions, make: () => Server) {
+    constructor(ctx: Ctx, sessions: Sessions, direct: DirectCalls, make: () => Server) {
         this.#ctx = ctx;
         this.#sessions = sessions;
+        this.#direct = direct;
         this.#modern = createMcpHandler(make, {
             legacy: 'reject',
             maxRequestBodySize: maxRequestBytes,
@@ -50,6 +53,10 @@ export class Endpoint {
             body = JSON.parse(text);
         } catch {
             return refuse(400, -32_700, 'Parse error: the body is not JSON');
+        }
+        const answer = await this.#direct.answer(request.headers, body, visit);
+        if (answer !== null) {
+            return answer;
         }
         return (await isLegacyRequest(request, body))
             ? this.#sessions.answer(request, visit, body)

@@ -19,6 +19,7 @@ import { resultOf } from '../tools/answer.ts';
 import type { Catalogue } from '../tools/catalogue.ts';
 import { ownTools } from '../tools/own-tools.ts';
 import type { Conversation, ToolRunner } from '../tools/run.ts';
+import { aboutServer } from './about.ts';
 import { progressOf } from './progress.ts';
 import type { Resources } from './resources.ts';
 import { type Visit, visitOf } from './visit.ts';
@@ -42,17 +43,14 @@ const instructions = [
 
 /** Makes a server for one session, or for one request. */
 export function createServer(services: ServerServices): Server {
-    const server = new Server(
-        { name: 'portico', title: 'Portico', version: services.version },
-        {
-            capabilities: {
-                tools: { listChanged: true },
-                resources: { listChanged: true },
-                prompts: { listChanged: true }
-            },
-            instructions
-        }
-    );
+    const server = new Server(aboutServer(services.version), {
+        capabilities: {
+            tools: { listChanged: true },
+            resources: { listChanged: true },
+            prompts: { listChanged: true }
+        },
+        instructions
+    });
     server.setRequestHandler('tools/list', (request, context) => listTools(services, request, context));
     server.setRequestHandler('tools/call', (request, context) =>
         callTool(services, server, request, context)

@@ -62,7 +62,8 @@ export function bytesOf(answer: ToolAnswer): number {
     return Buffer.byteLength(textOf(answer));
 }
 
-function textOf(whole: ToolAnswer): string {
+/** An answer as JSON. */
+export function textOf(whole: ToolAnswer): string {
     let text = texts.get(whole);
     if (text === undefined) {
         const { truncated: _note, ...answer } = whole;

@@ -24,7 +24,7 @@ export class Catalogue {
     readonly #ctx: Ctx;
     readonly #switches: Switches;
     readonly #tools = new Map<string, RouteTool>();
-    readonly #allowed = new Map<string, Promise<readonly RouteTool[]>>();
+    readonly #allowed = new Map<string, Promise<ReadonlyMap<string, RouteTool>>>();
 
     constructor(ctx: Ctx, switches: Switches) {
         this.#ctx = ctx;
@@ -39,12 +39,12 @@ export class Catalogue {
 
     /** The tools of one request, by name. */
     async offered(visit: Visit): Promise<readonly RouteTool[]> {
-        return (await this.#mayCall(visit.actor)).filter((tool) => this.#isIn(visit, tool));
+        return [...(await this.#mayCall(visit.actor)).values()].filter((tool) => this.#isIn(visit, tool));
     }
 
     /** One of them; undefined where the request may not see it. */
     async find(visit: Visit, name: string): Promise<RouteTool | undefined> {
-        const tool = (await this.#mayCall(visit.actor)).find((each) => each.name === name);
+        const tool = (await this.#mayCall(visit.actor)).get(name);
         return tool !== undefined && this.#isIn(visit, tool) ? tool : undefined;
     }
 
@@ -83,11 +83,14 @@ export class Catalogue {
         );
     }
 
-    #mayCall(actor: Actor): Promise<readonly RouteTool[]> {
+    /** By name, sorted. */
+    #mayCall(actor: Actor): Promise<ReadonlyMap<string, RouteTool>> {
         const key = JSON.stringify([actor.key, actor.role, actor.permissions]);
         let list = this.#allowed.get(key);
         if (list === undefined) {
-            list = this.#ctx.api.routes({ for: actor, tool: true }).then((routes) => this.#sorted(routes));
+            list = this.#ctx.api
+                .routes({ for: actor, tool: true })
+                .then((routes) => new Map(this.#sorted(routes).map((tool) => [tool.name, tool])));
             this.#allowed.set(key, list);
             list.catch(() => this.#allowed.delete(key));
             const [oldest] = this.#allowed.keys();

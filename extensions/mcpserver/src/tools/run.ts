@@ -69,7 +69,10 @@ export class ToolRunner {
             return undefined;
         }
         const begun = performance.now();
-        const signal = AbortSignal.any([visit.signal, talk.signal, ctx.signal]);
+        const signal =
+            talk.signal === visit.signal
+                ? visit.signal // of the request, which ends with the plugin
+                : AbortSignal.any([visit.signal, talk.signal, ctx.signal]);
         const outcome = await this.#outcome({ ...visit, signal }, tool ?? name, given, talk);
         if ('answer' in outcome) {
             await this.#record(

@@ -1,4 +1,7 @@
-/** Entries that stand in no transaction of a change: those of one turn of the event loop share a transaction, because each costs a write to the disk. */
+/**
+ * Entries that stand in no transaction of a change. Those of one turn of the event loop share a transaction, and so do all that come while
+ * the one before them is written, because each transaction costs a write to the disk.
+ */
 import { setImmediate as turn } from 'node:timers/promises';
 
 import type { AuditEntry } from '../../../server/http/ports.ts';
@@ -8,6 +11,8 @@ export class AloneEntries {
     readonly #write: (entries: readonly AuditEntry[]) => Promise<void>;
     #waiting: AuditEntry[] = [];
     #next: Promise<void> | null = null;
+    /** Ends when what was handed to the database is written, or could not be. */
+    #last: Promise<unknown> = Promise.resolve();
 
     /** @param write - writes all or none */
     constructor(write: (entries: readonly AuditEntry[]) => Promise<void>) {
@@ -17,7 +22,7 @@ export class AloneEntries {
     /** Resolves when the entry is durable. Rejects with what its own write throws: an entry that cannot be written does not take others with it. */
     async add(entry: AuditEntry): Promise<void> {
         this.#waiting.push(entry);
-        this.#next ??= turn().then(() => this.#flush());
+        this.#next ??= this.#last.then(() => turn()).then(() => this.#flush());
         try {
             await this.#next;
         } catch {
@@ -34,6 +39,8 @@ export class AloneEntries {
         const entries = this.#waiting;
         this.#waiting = [];
         this.#next = null;
-        await this.#write(entries);
+        const written = this.#write(entries);
+        this.#last = written.catch(() => undefined);
+        await written;
     }
 }

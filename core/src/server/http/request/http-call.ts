@@ -20,6 +20,9 @@ const hiddenHeaders = new Set([
 ]);
 const actions = { GET: 'read', POST: 'create', PUT: 'update', DELETE: 'delete', '*': 'run' } as const;
 
+/** Why a call's signal aborts. One for all: an exception of its own, with its stack, for each request is dear. */
+const over = new DOMException('The answer is over, or the caller may not go on', 'AbortError');
+
 /** What the server knows of a request before its handler runs. */
 export interface HttpCallInput {
     readonly id: string;
@@ -100,13 +103,14 @@ export class HttpCall implements RouteRequest {
             const controller = new AbortController();
             this.#signal = controller.signal;
             const { response, ports, caller, route } = this.#input;
+            const end = (): void => controller.abort(over);
             if (response.closed) {
-                controller.abort();
+                end();
             }
-            const stop = ports.authenticator.onEnd(caller, route, () => controller.abort());
+            const stop = ports.authenticator.onEnd(caller, route, end);
             response.once('close', () => {
                 stop();
-                controller.abort();
+                end();
             });
         }
         return this.#signal;

@@ -1,3 +1,5 @@
+import { setImmediate as turn } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
@@ -27,6 +29,27 @@ describe('AloneEntries', () => {
         await Promise.all(['a', 'b', 'c'].map((action) => entries.add(entry(action))));
         await entries.add(entry('d'));
         expect(written).to.equal(['a b c', 'd']);
+    });
+
+    it('gathers what comes while others are written', async () => {
+        const written: number[] = [];
+        const { promise: over, resolve: finish } = Promise.withResolvers<void>();
+        const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+        const entries = new AloneEntries(async (all) => {
+            written.push(all.length);
+            begin();
+            await over;
+        });
+        const added = [entries.add(entry('a'))];
+        await begun;
+        added.push(entries.add(entry('b')));
+        await turn();
+        added.push(entries.add(entry('c')));
+        await turn();
+        expect(written).to.equal([1]);
+        finish();
+        await Promise.all(added);
+        expect(written).to.equal([1, 2]);
     });
 
     it('writes each alone where one of them cannot be written', async () => {

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -81,13 +82,20 @@ function routes(): Route[] {
         }),
         http({
             id: 'raw',
-            methods: ['GET'],
+            methods: ['GET', 'POST'],
+            effect: 'read',
             path: '/api/raw',
             access: 'things:read',
             summary: 'Answers for as long as it is read, and looks at no signal',
             raw: 'A foreign protocol of the tests',
             maxBytes: 100,
-            handler: () => new Response(ReadableStream.from(endless()))
+            async handler(asked) {
+                if (asked.method === 'GET') {
+                    return new Response(ReadableStream.from(endless()));
+                }
+                seen.push(await asked.text());
+                return new Response(`got ${seen.join()}`);
+            }
         }),
         upload({
             id: 'upload',
@@ -158,6 +166,35 @@ describe('the end of a session while a request is under way', () => {
             await over;
         });
     }
+
+    it('waits for the rest of a small body, unless its caller may not go on', async () => {
+        const send = () =>
+            request({
+                host: '127.0.0.1',
+                port,
+                method: 'POST',
+                path: '/api/raw',
+                headers: { authorization, 'content-length': 6 },
+                agent: false
+            });
+        const whole = send();
+        whole.write('one');
+        whole.end('two');
+        const [answer] = (await once(whole, 'response')) as [IncomingMessage];
+        expect([answer.headers['content-length'], await text(answer)]).to.equal(['10', 'got onetwo']);
+        const cut = send();
+        let refused: IncomingMessage | null = null;
+        cut.on('error', () => undefined).once('response', (response: IncomingMessage) => {
+            refused = response.resume();
+        });
+        cut.write('one');
+        const status = await until(() => {
+            ports.end('admin'); // only a request that is under way hears it
+            return refused?.statusCode;
+        }, 'the refusal');
+        cut.destroy();
+        expect([status, seen]).to.equal([401, ['onetwo']]);
+    });
 
     it('takes no more bytes of an upload, and says why', async () => {
         const sent = request({

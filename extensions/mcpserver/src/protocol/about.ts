@@ -1,0 +1,2 @@
+/** How the server calls itself. */
+export const aboutServer = (version: string) => ({ name: 'portico', title: 'Portico', version });
