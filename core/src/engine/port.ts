@@ -63,6 +63,12 @@ export interface LogOptions {
     readonly signal: AbortSignal;
 }
 
+/** How a configuration is loaded. */
+export interface LoadOptions {
+    /** Waits a moment for the connections that the previous configuration still answers, 25 ms at most. */
+    readonly drain?: boolean;
+}
+
 /** Controls one engine: its process, its configuration, its log. */
 export interface EngineDriver {
     /** What is known now, without asking the engine. */
@@ -80,7 +86,7 @@ export interface EngineDriver {
      * @throws EngineRejected with the engine's message, the previous configuration serving on
      * @throws EngineUnavailable when it does not answer
      */
-    load(config: EngineConfig): Promise<void>;
+    load(config: EngineConfig, options?: LoadOptions): Promise<void>;
     /** Proves that `config` could be loaded, without loading it. @throws EngineRejected */
     validate(config: EngineConfig): Promise<void>;
     /** What it runs now; null when it runs nothing. @throws EngineUnavailable */

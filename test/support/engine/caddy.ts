@@ -5,8 +5,8 @@ import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 
+import { watchFormerConnections } from '../../../core/src/engine/caddy/config/former-connections.ts';
 import { SiteTable } from '../../../core/src/engine/files/table/table.ts';
 import type { EngineConfig } from '../../../core/src/engine/port.ts';
 import type { CompileContext } from '../../../core/src/engine/render/compile/context.ts';
@@ -17,7 +17,6 @@ import {
     type ProjectionStep
 } from '../../../core/src/engine/render/projection/projection.ts';
 import type { EngineSettings } from '../../../core/src/engine/site.ts';
-import { drainMs } from '../../../core/src/engine/sync/served-state.ts';
 import { freePort } from '../ports.ts';
 import { until } from '../until.ts';
 
@@ -153,6 +152,7 @@ export const startCaddy = async (
         async apply(change) {
             const step = projection.change(change);
             if (step.needsReload) {
+                const drained = watchFormerConnections(new Set([all.httpPort, all.httpsPort]));
                 try {
                     await load(step.config());
                 } catch (error) {
@@ -161,9 +161,8 @@ export const startCaddy = async (
                 }
 
                 projection.loaded();
-                // As the panel does: the server of the previous configuration may still accept connections for a moment.
-                // The pause is longer than the panel's, because that server gets processor time late on a busy machine.
-                await wait(4 * drainMs);
+                // As the panel does: the previous configuration may still accept connections for a moment.
+                await drained();
             }
 
             await table.apply(step.table);

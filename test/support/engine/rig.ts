@@ -84,7 +84,7 @@ export const faultyRig = async (options: Partial<EngineOptions> = {}): Promise<F
         process: () => driver.process(),
         start: (base) => driver.start(base),
         stop: () => driver.stop(),
-        load: (config) => driver.load(config),
+        load: (config, how) => driver.load(config, how),
         validate: (config) => driver.validate(config),
         config: () => driver.config(),
         answers: (withinMs) => driver.answers(withinMs),

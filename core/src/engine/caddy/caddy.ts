@@ -13,6 +13,7 @@ import {
     EngineRejected,
     EngineUnavailable,
     type EngineUpstream,
+    type LoadOptions,
     type LogOptions,
     type ProcessState
 } from '../port.ts';
@@ -145,7 +146,7 @@ export class CaddyDriver implements EngineDriver {
         });
     }
 
-    load(config: EngineConfig): Promise<void> {
+    load(config: EngineConfig, options: LoadOptions = {}): Promise<void> {
         const { signal } = this.#asking;
         return this.#process.run(async () => {
             this.#checkAdmin(config);
@@ -160,7 +161,7 @@ export class CaddyDriver implements EngineDriver {
             }
 
             try {
-                await this.#loader.load(config, signal);
+                await this.#loader.load(config, { ...options, signal });
                 this.#succeed();
             } catch (error) {
                 signal.throwIfAborted();
@@ -231,6 +232,7 @@ export class CaddyDriver implements EngineDriver {
         this.#abortLoads();
         this.#listeners.clear();
         await Promise.all([this.#process.idle(), this.#checks.idle()]);
+        await this.#loader.saved();
     }
 
     /**
@@ -308,7 +310,7 @@ export class CaddyDriver implements EngineDriver {
             await this.#end();
             const { how, refusal } = await this.#startWithConfig([config, this.#loader.last, this.#base]);
             if (how === 'found') {
-                await this.#loader.load(config, signal);
+                await this.#loader.load(config, { signal });
             }
 
             if (refusal !== null) {

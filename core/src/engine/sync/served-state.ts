@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
 import { hashOf } from '@portico/sdk';
@@ -10,12 +9,6 @@ import type { SiteTable, TableMove } from '../files/table/table.ts';
 import { type EngineConfig, type EngineDriver, EngineRejected } from '../port.ts';
 import type { Projection, ProjectionChange } from '../render/projection/projection.ts';
 import type { SiteCertificate } from '../site.ts';
-
-/**
- * Milliseconds between a load and what relies on it. The previous configuration still accepts connections for a moment: it would answer 503 for a
- * profile that only the new configuration has, and refuse the handshake for a name whose certificate it does not have.
- */
-export const drainMs = 25;
 
 /** A staged change: it reaches the engine with the next `sync`, unless it is undone. */
 export interface Staged {
@@ -194,7 +187,6 @@ export class ServedState {
         const { driver, table } = this.#options;
         // If a step fails, it is no longer known what the engine serves.
         this.#invalid = true;
-        const before = this.#loaded;
         let reloaded = false;
         try {
             if (doubted || reload || this.projection.needsReload) {
@@ -207,10 +199,6 @@ export class ServedState {
             // After a refusal the engine serves what it served before.
             this.#invalid = doubted || !(error instanceof EngineRejected);
             throw error;
-        }
-
-        if (reloaded && (this.#changesProfile() || !isDeepStrictEqual(tlsOf(before), tlsOf(this.#loaded)))) {
-            await wait(drainMs);
         }
 
         if (doubted) {
@@ -246,12 +234,16 @@ export class ServedState {
     }
 
     async #loadConfig(config: EngineConfig): Promise<void> {
-        await this.#options.driver.load(config);
+        const drain = this.#changesProfile() || !isDeepStrictEqual(tlsOf(this.#loaded), tlsOf(config));
+        await this.#options.driver.load(config, { drain });
         this.#loads += 1;
         this.#loadedAt = performance.now();
     }
 
-    /** Whether a name moves to another profile, which the previous configuration may lack. */
+    /**
+     * Whether a name moves to another profile. The previous configuration lacks it and would answer 503, on connections that it accepted
+     * and that ask only after the table has changed. In the same way it would refuse the handshake for a name whose certificate it lacks.
+     */
     #changesProfile(): boolean {
         for (const { from, to } of this.#moves.values()) {
             if (from !== null && to !== null && parseEntry(from)?.profile !== parseEntry(to)?.profile) {

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { Logger } from '../../../platform/log/log.ts';
 import type { EngineFolders } from '../../files/home.ts';
-import { type EngineConfig, EngineRejected } from '../../port.ts';
+import { type EngineConfig, EngineRejected, type LoadOptions } from '../../port.ts';
 import { type AdminRequest, requestWatched, type StallTiming } from '../admin.ts';
 import { type Listener, listenersOf, probeListeners } from '../listeners.ts';
 import { readOrigin, withOrigin, withoutOrigin } from '../origin.ts';
 import { startConfig } from '../process/process.ts';
+import { watchFormerConnections } from './former-connections.ts';
 import { parseConfig, readLastConfig, saveWhenLoaded } from './last-config.ts';
 
 /** What a loader works with. */
@@ -23,6 +24,7 @@ export class ConfigLoader {
     readonly #options: LoaderOptions;
     #last: EngineConfig | null = null;
     #listening: readonly Listener[] = [];
+    #saved: Promise<void> = Promise.resolve();
 
     constructor(options: LoaderOptions) {
         this.#options = options;
@@ -53,7 +55,10 @@ export class ConfigLoader {
      * One load. First checks whether its new addresses are free: the engine does not undo a load that fails at binding.
      * @throws EngineRejected, EngineUnavailable
      */
-    async load(config: EngineConfig, signal?: AbortSignal): Promise<void> {
+    async load(
+        config: EngineConfig,
+        { signal, drain = false }: LoadOptions & { readonly signal?: AbortSignal } = {}
+    ): Promise<void> {
         const problems = await probeListeners(listenersOf(config), {
             pid: this.#options.pid(),
             listeners: this.#listening
@@ -62,30 +67,44 @@ export class ConfigLoader {
             throw new EngineRejected(problems.join('; '));
         }
 
+        const drained = drain
+            ? watchFormerConnections(new Set(this.#listening.map(({ port }) => port)))
+            : null;
         const home = this.#options.home();
         const body = JSON.stringify(withOrigin(config, home, readOrigin(home)));
-        let taken = false;
-        try {
-            await saveWhenLoaded(home, body, async () => {
-                await this.#request({
-                    method: 'POST',
-                    path: '/load',
-                    body,
-                    ...(signal === undefined ? {} : { signal })
-                });
-                taken = true;
-            });
-        } catch (error) {
-            if (!taken) {
-                throw error;
-            }
-
-            this.#options.log.error("The engine's configuration could not be kept for its next start", {
-                reason: (error as Error).message
-            });
-        }
-
+        await this.#saved;
+        const loading = this.#request({
+            method: 'POST',
+            path: '/load',
+            body,
+            ...(signal === undefined ? {} : { signal })
+        });
+        this.#saved = this.#save(home, body, loading);
+        await loading;
         this.remember(config);
+        await drained?.();
+    }
+
+    /** Resolves when the last configuration is on the disk. Never rejects. */
+    saved(): Promise<void> {
+        return this.#saved;
+    }
+
+    /** A load does not wait for it: the file is for a start without the rows, and a start with them compares. */
+    async #save(home: EngineFolders, body: string, loading: Promise<unknown>): Promise<void> {
+        try {
+            await saveWhenLoaded(home, body, () => loading);
+        } catch (error) {
+            const taken = await loading.then(
+                () => true,
+                () => false
+            );
+            if (taken) {
+                this.#options.log.error("The engine's configuration could not be kept for its next start", {
+                    reason: (error as Error).message
+                });
+            }
+        }
     }
 
     /** The configuration that the engine runs; null when it runs only what it was started with. @throws EngineUnavailable */
