@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -76,7 +77,7 @@ describe('A project', { timeout: limitMs }, () => {
                 name: 'app',
                 scripts: {
                     start: 'node server.js',
-                    build: "node -e \"require('fs').writeFileSync('built', process.env.CI)\""
+                    build: "node -e \"const fs = require('fs'); fs.writeFileSync('built', process.env.CI); fs.writeFileSync(process.env.HOME + '/kept', 'x'.repeat(5000))\""
                 }
             }),
             'server.js': server('v1')
@@ -95,8 +96,11 @@ describe('A project', { timeout: limitMs }, () => {
         expect(readFileSync(join(release, 'built'), 'utf8')).to.equal('true');
 
         rig.git.commit('app', { 'server.js': server('v2') });
-        await rig.serve(id);
+        const second = await rig.serve(id);
         expect((await rig.page('app.test')).text).to.equal('v2');
+        const { text: archive } = await rig.get(`/deployments/${second.id}/artifact`);
+        expect(archive).to.contain('server.js').and.to.contain('v2');
+        expect(createHash('sha256').update(archive).digest('hex')).to.equal(second.artifact?.sha256);
         const [next] = (await rig.get(`/projects/${id}/processes`)).data;
         expect(next.port).to.not.equal(web.port);
         expect(existsSync(`/proc/${web.pid}`)).to.be.false();
@@ -106,6 +110,32 @@ describe('A project', { timeout: limitMs }, () => {
         expect([broken.state, broken.reason]).to.equal(['failed', 'START_FAILED']);
         expect((await rig.page('app.test')).text).to.equal('v2');
         expect(existsSync(join(rig.folder, `projects/${id}/releases/3`))).to.be.false();
+        expect((await rig.get(`/deployments/${broken.id}/artifact`)).code).to.equal(40951);
+
+        // Stopped, its host is off; started, the same release serves at the same port.
+        const program = async () => (await rig.get(`/projects/${id}/processes`)).data[0];
+        expect((await rig.post(`/projects/${id}/stop`)).data.state).to.equal('stopped');
+        expect(existsSync(`/proc/${next.pid}`)).to.be.false();
+        expect(await program()).to.include({ state: 'stopped', pid: null });
+        expect((await rig.page('app.test')).text).to.not.equal('v2');
+        expect((await rig.post(`/projects/${id}/start`)).data.state).to.equal('live');
+        await until(async () => (await rig.page('app.test')).text === 'v2', 'the page after the start');
+        const { pid, port } = await program();
+        expect([port, pid === next.pid]).to.equal([next.port, false]);
+        expect((await rig.post(`/projects/${id}/restart`)).data).to.include({
+            state: 'live',
+            live: second.id
+        });
+        await until(async () => (await rig.page('app.test')).text === 'v2', 'the page after the restart');
+        expect((await program()).pid).to.not.equal(pid);
+        expect((await rig.post(`/projects/${id}/processes/none/restart`)).code).to.equal(40400);
+
+        const { data: frameworks } = await rig.get('/frameworks');
+        expect(frameworks.map((each: { id: string }) => each.id)).to.include(['node', 'next', 'django']);
+        const { bytes } = (await rig.get(`/projects/${id}/cache`)).data;
+        expect(bytes).to.be.above(0);
+        expect((await rig.delete(`/projects/${id}/cache`)).status).to.equal(200);
+        expect((await rig.get(`/projects/${id}/cache`)).data).to.equal({ bytes: 0 });
         expect((await rig.get('/queue')).data).to.equal({ running: [], waiting: [] });
 
         const removed = await rig.delete(`/projects/${id}`);
@@ -147,6 +177,14 @@ describe('A project', { timeout: limitMs }, () => {
         );
         const [waiting, newest] = [await rig.begin(id), await rig.begin(id)];
         expect((await rig.get(`/deployments/${waiting.id}`)).data.state).to.equal('superseded');
+        expect((await rig.delete(`/projects/${id}/cache`)).code).to.equal(40950);
+        // The queue is as long as the setting says; the newest of a project that waits is no further one.
+        await rig.client.put('/api/plugins/deploy', { settings: { queue: 1, concurrentBuilds: 1 } });
+        const other = await rig.project({ name: 'other', source: { url: rig.git.url('bad') } });
+        const full = await rig.post(`/projects/${other}/deployments`);
+        expect([full.status, full.code]).to.equal([429, 42950]);
+        expect((await rig.get(`/projects/${other}/deployments`)).data).to.equal([]);
+        await rig.client.put('/api/plugins/deploy', { settings: { queue: 100, concurrentBuilds: 2 } });
         expect((await rig.post(`/deployments/${begun.id}/cancel`)).data).to.include({
             state: 'cancelled',
             reason: 'CANCELLED'
@@ -158,5 +196,37 @@ describe('A project', { timeout: limitMs }, () => {
         expect(readdirSync(join(rig.folder, `projects/${id}/releases`))).to.equal([]);
         expect(readdirSync(join(rig.folder, `projects/${id}/builds`))).to.equal([]);
         expect(readdirSync(join(rig.folder, `projects/${id}/artifacts`))).to.equal([]);
+    });
+
+    real('whose host cannot be made fails there, and leaves nothing but what was there', async () => {
+        rig.git.create('taken', { 'package.json': packageOf('node server.js'), 'server.js': server('mine') });
+        const id = await rig.project({
+            name: 'taken',
+            source: { url: rig.git.url('taken') },
+            host: { domain: 'taken.test' },
+            ...quick
+        });
+        const host = await rig.client.post('/api/hosts', {
+            domain: 'taken.test',
+            type: 'redirect',
+            redirect: { to: 'https://example.com' }
+        });
+        expect(host.status, host.text).to.equal(201);
+        const failed = await rig.deploy(id);
+        expect([failed.state, failed.reason]).to.equal(['failed', 'SWITCH_FAILED']);
+        expect((await rig.get(`/projects/${id}`)).data).to.include({
+            state: 'empty',
+            live: null,
+            hostId: null
+        });
+        expect((await rig.page('taken.test')).status).to.be.between(300, 400);
+        const { data: plugin } = await rig.client.get('/api/plugins/deploy');
+        expect(plugin.services.filter(({ name }: { name: string }) => name.startsWith(`p${id}-`))).to.equal(
+            []
+        );
+        expect(readdirSync(join(rig.folder, `projects/${id}/releases`))).to.equal([]);
+        await rig.client.delete(`/api/hosts/${host.data.id}`);
+        await rig.serve(id);
+        expect((await rig.page('taken.test')).text).to.equal('mine');
     });
 });
