@@ -1,3 +1,4 @@
+/** Two kills of a whole panel cut all kinds of its long work, of which four run at once; then each is looked at, and done again. */
 import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,149 +19,234 @@ const real = itUnless(noEngine, it);
 const patient = { timeout: 240_000 };
 
 let machine: PanelBesideEngine;
+/** The tasks that were cut, by what they did. */
+const cut = new Map<string, number>();
+let single: string;
+let found: string;
+let build: string;
 
-/** Kills the panel, starts it again, and sees that the task says so. */
-const killIn = async (task: number): Promise<void> => {
-    await machine.killPanel();
-    await machine.startPanel();
-    const { state, error } = await machine.ended(task);
-    expect([state, error?.reason]).to.equal(['failed', 'INTERRUPTED']);
-};
+const good = `${registryAddress}/fault/app:1`;
+const pushed = `${registryAddress}/fault/pushed:1`;
+const stalled = `${faultyRegistry}/stall/app:1`;
+const built = 'portico-test/built:1';
+const loaded = 'portico-test/loaded:1';
+
+const api = (path: string): string => `/container${path}`;
+const imagePath = (name: string): string => api(`/images/${encodeURIComponent(name)}`);
 const isThere = async (name: string): Promise<boolean> =>
-    (await machine.call('GET', `/api/plugins/container/images/${encodeURIComponent(name)}`)).code === 0;
+    (await machine.call('GET', `/api/plugins${imagePath(name)}`)).code === 0;
 const left = (folder: string): readonly string[] => {
     const path = join(machine.folder, 'stacks', folder);
     return existsSync(path) ? readdirSync(path) : [];
 };
-
-describe('kill -9 of a whole panel', patient, () => {
-    before(patient, async () => {
-        if (noEngine === undefined) {
-            machine = await PanelBesideEngine.start(['container']);
-        }
-    });
-
-    after(patient, () => machine?.close());
-
-    real('in a pull leaves no image, and the pull can be repeated', async () => {
-        const good = `${registryAddress}/fault/app:1`;
-        await machine.engine.importImage(good, 'killed');
-        await machine.finish('POST', '/container/images/push', { image: good });
-        await machine.ask('DELETE', `/container/images/${encodeURIComponent(good)}?force=true`);
-        const script = fileURLToPath(new URL('../support/faulty-registry.mjs', import.meta.url));
-        const ports = [registryAddress, faultyRegistry].map((address) => address.split(':')[1] ?? '');
-        const faulty = machine.spawn(process.execPath, [script, ...ports]);
-        const stalled = `${faultyRegistry}/stall/app:1`;
-        try {
-            await until(async () => (await machine.reach(faultyRegistry)) > 0, 'the registry');
-            const { id } = await machine.ask('POST', '/container/images/pull', { image: stalled });
-            await until(async () => {
-                const { data } = await machine.call('GET', `/api/tasks/${id}`);
-                return data.state === 'running' && data.progress !== null;
-            }, 'the pull');
-            await killIn(id as number);
-            expect(await isThere(stalled)).to.equal(false);
-        } finally {
-            faulty.kill('SIGKILL');
-            await once(faulty, 'exit');
-        }
-        await machine.finish('POST', '/container/images/pull', { image: good });
-        expect(await isThere(good)).to.equal(true);
-    });
-
-    real('in a build leaves neither image nor context, and the build can be repeated', async () => {
-        const context = join(machine.folder, 'context.tar');
-        const write = (seconds: number): void =>
-            writeFileSync(context, archiveOf({ Dockerfile: `FROM ${image}\nRUN sleep ${seconds}\n` }));
-        write(600);
-        const tag = 'portico-test/built:1';
-        const { id } = await machine.ask('POST', '/container/builds', { tag });
-        const sent = machine.send('PUT', `/container/builds/${id}/context`, context);
-        expect((await once(sent, 'exit'))[0]).to.equal(0);
-        const tasks = (await machine.call('GET', '/api/tasks')).data as { id: number; kind: string }[];
-        const task = tasks.find(({ kind }) => kind.includes('build'))?.id ?? 0;
-        await until(async () => {
-            const { data } = await machine.engine.ask('GET', '/containers/json');
-            return (data as { Command: string }[]).some(({ Command }) => Command.includes('sleep 600'));
-        }, 'the build');
-        expect(left('.builds').length).to.equal(1);
-        await killIn(task);
-        expect(left('.builds')).to.equal([]);
-        expect(await isThere(tag)).to.equal(false);
-        // The engine ends what was cut by itself.
-        await until(
-            async () =>
-                !JSON.stringify((await machine.engine.ask('GET', '/containers/json')).data).includes(
-                    'sleep 600'
-                ),
-            'the end of the cut build'
-        );
-        expect((await machine.call('PUT', `/api/plugins/container/builds/${id}/context`)).code).to.not.equal(
-            0
-        );
-        write(0);
-        const again = await machine.ask('POST', '/container/builds', { tag });
-        await once(machine.send('PUT', `/container/builds/${again.id}/context`, context), 'exit');
-        await until(() => isThere(tag), 'the image');
-    });
-
-    real(
-        'in a recreation leaves the container of before, with its name, and it can be repeated',
-        async () => {
-            const spec = { name: 'single', image, command: ['sleep', '1000'], stopSeconds: 15 };
-            await machine.finish('POST', '/container/containers', spec);
-            const { data: old } = await machine.engine.ask('GET', '/containers/single/json');
-            // Its command does not hear of the end, so the engine waits as long as it was told.
-            const { id } = await machine.ask('POST', '/container/containers/single/recreate', { user: '0' });
-            await until(
-                async () => (await machine.engine.names()).some((name) => name.startsWith('single-before-')),
-                'the new container'
-            );
-            await killIn(id as number);
-            await until(async () => {
-                const { data } = await machine.engine.ask('GET', '/containers/single/json');
-                return data.Id === old.Id && data.State.Running === true;
-            }, 'the old container');
-            expect(await machine.engine.names()).to.equal(['single']);
-            await machine.finish('POST', '/container/containers/single/recreate', {
-                user: '0',
-                stopSeconds: 0
-            });
-            const { data: again } = await machine.engine.ask('GET', '/containers/single/json');
-            expect([again.Id === old.Id, again.Config.User, again.State.Running]).to.equal([
-                false,
-                '0',
-                true
-            ]);
-            await machine.ask('DELETE', '/container/containers/single?force=true');
-        }
-    );
-
-    real('in a change of a stack tells it as it is, and a redeploy heals it', async () => {
-        const compose = (seconds: number): string => `
+const archive = (name: string): string => join(machine.folder, `${name}.tar`);
+const writeContext = (seconds: number): void =>
+    writeFileSync(archive('context'), archiveOf({ Dockerfile: `FROM ${image}\nRUN sleep ${seconds}\n` }));
+const inspect = async (name: string) => (await machine.engine.ask('GET', `/containers/${name}/json`)).data;
+const stack = (seconds: number): string => `
 services:
   one: { image: "${image}", command: [sh, -c, "sleep ${seconds}; touch /tmp/up; exec sleep 1000"], stop_grace_period: 0s,
     healthcheck: { test: [CMD, test, -f, /tmp/up], interval: 200ms, retries: 1000 } }
   two: { image: "${image}", command: [sleep, "1000"], stop_grace_period: 0s, depends_on: { one: { condition: service_healthy } } }
 `;
-        await machine.finish('POST', '/container/stacks', { name: 'cut', compose: compose(0) });
-        const { id } = await machine.ask('PUT', '/container/stacks/cut', {
-            compose: compose(600),
-            waitSeconds: 900
-        });
+
+/** Waits until a task of a kind is under way, and keeps its number. */
+const underWay = async (
+    kind: string,
+    isFar = (_task: { progress: unknown }): boolean => true
+): Promise<void> => {
+    const { id } = await until(async () => {
+        const { data } = await machine.call('GET', '/api/tasks?limit=100');
+        const tasks = data as { id: number; kind: string; state: string; progress: unknown }[];
+        return tasks.find((task) => task.kind.endsWith(kind) && task.state === 'running' && isFar(task));
+    }, kind);
+    cut.set(kind, id);
+};
+
+/** What is there before the work begins. */
+async function prepare(): Promise<void> {
+    await machine.engine.importImage(good, 'killed');
+    await machine.finish('POST', api('/images/push'), { image: good });
+    await machine.ask('DELETE', `${imagePath(good)}?force=true`);
+    await machine.engine.importImage(pushed, 'pushed');
+    await machine.engine.importImage(loaded, 'loaded');
+    const saved = machine.read(`${imagePath(loaded)}/save`);
+    const chunks: Buffer[] = [];
+    saved.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk));
+    await once(saved, 'close');
+    writeFileSync(archive('loaded'), Buffer.concat(chunks));
+    await machine.ask('DELETE', imagePath(loaded));
+    // Its command does not hear of the end, so the engine waits as long as it was told.
+    const spec = { name: 'single', image, command: ['sleep', '1000'], stopSeconds: 15 };
+    await machine.finish('POST', api('/containers'), spec);
+    single = (await inspect('single')).Id as string;
+    found = await machine.engine.run('found');
+    await machine.finish('POST', api('/stacks'), { name: 'cut', compose: stack(0) });
+}
+
+/** Begins what the engine goes on with, and waits until each is in the middle of its work. */
+async function beginFirst(): Promise<void> {
+    await machine.ask('POST', api('/images/pull'), { image: stalled });
+    await underWay('pull', ({ progress }) => progress !== null);
+    writeContext(600);
+    build = (await machine.ask('POST', api('/builds'), { tag: built })).id as string;
+    expect(
+        (await once(machine.send('PUT', api(`/builds/${build}/context`), archive('context')), 'exit'))[0]
+    ).to.equal(0);
+    await underWay('build');
+    await until(async () => {
+        const { data } = await machine.engine.ask('GET', '/containers/json');
+        return JSON.stringify(data).includes('sleep 600');
+    }, 'the build');
+    await machine.ask('PUT', api('/stacks/cut'), { compose: stack(600), waitSeconds: 900 });
+    await until(async () => {
+        const { State: state, Config: config } = await inspect('cut-one-1');
+        return state.Running === true && JSON.stringify(config.Cmd).includes('sleep 600');
+    }, 'the new container of the stack');
+    await underWay('deploy');
+    await machine.ask('POST', api('/containers/single/recreate'), { user: '0' });
+    await until(
+        async () => (await machine.engine.names()).some((name) => name.startsWith('single-before-')),
+        'the new container'
+    );
+    await underWay('recreate');
+}
+
+/** Begins what is cut while registry and engine answer nothing. */
+async function beginSecond(): Promise<void> {
+    process.kill(machine.engine.registry, 'SIGSTOP');
+    await machine.ask('POST', api('/images/push'), { image: pushed });
+    await underWay('push');
+    machine.engine.pause();
+    machine.send('POST', api('/images/load'), archive('loaded'));
+    await underWay('load');
+    void machine.call('POST', '/api/plugins/container/stacks/found/adopt', {}).catch(() => undefined);
+}
+
+describe('kill -9 of a whole panel', patient, () => {
+    before(patient, async () => {
+        if (noEngine !== undefined) {
+            return;
+        }
+        machine = await PanelBesideEngine.start(['container']);
+        const script = fileURLToPath(new URL('../support/faulty-registry.mjs', import.meta.url));
+        const ports = [registryAddress, faultyRegistry].map((address) => address.split(':')[1] ?? '');
+        const faulty = machine.spawn(process.execPath, [script, ...ports]);
+        try {
+            await until(async () => (await machine.reach(faultyRegistry)) > 0, 'the registry');
+            await prepare();
+            await beginFirst();
+            expect(left('.builds').length).to.equal(1);
+            await machine.killPanel();
+        } finally {
+            faulty.kill('SIGKILL');
+            await once(faulty, 'exit');
+        }
+        await machine.startPanel();
+        try {
+            await beginSecond();
+            await machine.killPanel();
+        } finally {
+            process.kill(machine.engine.registry, 'SIGCONT');
+            machine.engine.resume();
+        }
+        await machine.startPanel();
+    });
+
+    after(patient, () => machine?.close());
+
+    real('has each task that was cut say so', async () => {
+        expect([...cut.keys()].sort()).to.equal(['build', 'deploy', 'load', 'pull', 'push', 'recreate']);
+        for (const [kind, id] of cut) {
+            const { state, error } = await machine.ended(id);
+            expect([kind, state, error?.reason]).to.equal([kind, 'failed', 'INTERRUPTED']);
+        }
+    });
+
+    real('in a pull leaves no image, and the pull can be repeated', async () => {
+        expect(await isThere(stalled)).to.equal(false);
+        await machine.finish('POST', api('/images/pull'), { image: good });
+        expect(await isThere(good)).to.equal(true);
+    });
+
+    real('in a push leaves the image here, and the push can be repeated', async () => {
+        expect(await isThere(pushed)).to.equal(true);
+        await machine.finish('POST', api('/images/push'), { image: pushed });
+        await machine.ask('DELETE', `${imagePath(pushed)}?force=true`);
+        await machine.finish('POST', api('/images/pull'), { image: pushed });
+    });
+
+    real('in a load leaves no archive, and the load can be repeated', async () => {
+        expect(left('.uploads')).to.equal([]);
+        await machine.call('DELETE', `/api/plugins${imagePath(loaded)}`);
+        expect(
+            (await once(machine.send('POST', api('/images/load'), archive('loaded')), 'exit'))[0]
+        ).to.equal(0);
+        await until(() => isThere(loaded), 'the image');
+        await until(() => left('.uploads').length === 0, 'the end of the archive');
+    });
+
+    real('in a build leaves neither image nor context, and the build can be repeated', async () => {
+        expect(left('.builds')).to.equal([]);
+        expect(await isThere(built)).to.equal(false);
+        // The engine ends what was cut by itself.
         await until(async () => {
-            const { data } = await machine.engine.ask('GET', '/containers/cut-one-1/json');
-            return data.State.Running === true && JSON.stringify(data.Config.Cmd).includes('sleep 600');
-        }, 'the new container');
-        await killIn(id as number);
-        const cut = await machine.ask('GET', '/container/stacks/cut');
-        expect(cut).to.include({ revision: 1 });
-        expect(cut.state).to.not.equal('running');
-        await machine.finish('POST', '/container/stacks/cut/redeploy');
-        const healed = await machine.ask('GET', '/container/stacks/cut');
+            const { data } = await machine.engine.ask('GET', '/containers/json');
+            return !(data as { Image: string; Names: string[] }[]).some(
+                ({ Names: names }) => !/^\/(cut|single|found)/.test(names[0] ?? '')
+            );
+        }, 'the end of the cut build');
+        const late = await machine.call('PUT', `/api/plugins${api(`/builds/${build}/context`)}`);
+        expect(late.code).to.not.equal(0);
+        writeContext(0);
+        const again = await machine.ask('POST', api('/builds'), { tag: built });
+        await once(machine.send('PUT', api(`/builds/${again.id}/context`), archive('context')), 'exit');
+        await until(() => isThere(built), 'the image');
+    });
+
+    real(
+        'in a recreation leaves the container of before, with its name, and it can be repeated',
+        async () => {
+            await until(async () => {
+                const { Id: id, State: state } = await inspect('single');
+                return id === single && state.Running === true;
+            }, 'the old container');
+            const names = async (): Promise<readonly string[]> =>
+                (await machine.engine.names()).filter((name) => name.startsWith('single'));
+            expect(await names()).to.equal(['single']);
+            await machine.finish('POST', api('/containers/single/recreate'), { user: '0', stopSeconds: 0 });
+            const again = await inspect('single');
+            expect([again.Id === single, again.Config.User, again.State.Running]).to.equal([
+                false,
+                '0',
+                true
+            ]);
+            expect(await names()).to.equal(['single']);
+            await machine.ask('DELETE', api('/containers/single?force=true'));
+        }
+    );
+
+    real('in a change of a stack tells it as it is, and a redeploy heals it', async () => {
+        const state = await machine.ask('GET', api('/stacks/cut'));
+        expect(state).to.include({ revision: 1 });
+        expect(state.state).to.not.equal('running');
+        await machine.finish('POST', api('/stacks/cut/redeploy'));
+        const healed = await machine.ask('GET', api('/stacks/cut'));
         expect([healed.state, healed.revision]).to.equal(['running', 1]);
-        const { data } = await machine.engine.ask('GET', '/containers/cut-one-1/json');
-        expect(JSON.stringify(data.Config.Cmd)).to.contain('sleep 0');
-        expect(await machine.engine.names()).to.equal(['cut-one-1', 'cut-two-1']);
+        expect(JSON.stringify((await inspect('cut-one-1')).Config.Cmd)).to.contain('sleep 0');
+        expect((await machine.engine.names()).filter((name) => name.startsWith('cut'))).to.equal([
+            'cut-one-1',
+            'cut-two-1'
+        ]);
+    });
+
+    real('in an adoption restarts nothing, and it can be repeated', async () => {
+        expect((await inspect('found')).Id).to.equal(found);
+        expect((await machine.call('GET', '/api/plugins/container/stacks/found')).code).to.equal(40400);
+        expect(await machine.ask('POST', api('/stacks/found/adopt'))).to.include({
+            managed: true,
+            state: 'running'
+        });
+        expect((await inspect('found')).Id).to.equal(found);
     });
 });
