@@ -100,7 +100,7 @@ describe('A project', { timeout: limitMs }, () => {
         expect((await rig.page('app.test')).text).to.equal('v2');
         const { text: archive } = await rig.get(`/deployments/${second.id}/artifact`);
         expect(archive).to.contain('server.js').and.to.contain('v2');
-        expect(createHash('sha256').update(archive).digest('hex')).to.equal(second.artifact?.sha256);
+        expect(second.artifact?.sha256).to.equal(createHash('sha256').update(archive).digest('hex'));
         const [next] = (await rig.get(`/projects/${id}/processes`)).data;
         expect(next.port).to.not.equal(web.port);
         expect(existsSync(`/proc/${web.pid}`)).to.be.false();
@@ -133,7 +133,7 @@ describe('A project', { timeout: limitMs }, () => {
         const { data: frameworks } = await rig.get('/frameworks');
         expect(frameworks.map((each: { id: string }) => each.id)).to.include(['node', 'next', 'django']);
         const { bytes } = (await rig.get(`/projects/${id}/cache`)).data;
-        expect(bytes).to.be.above(0);
+        expect(bytes > 0).to.be.true();
         expect((await rig.delete(`/projects/${id}/cache`)).status).to.equal(200);
         expect((await rig.get(`/projects/${id}/cache`)).data).to.equal({ bytes: 0 });
         expect((await rig.get('/queue')).data).to.equal({ running: [], waiting: [] });
