@@ -5,7 +5,7 @@
 //     npm run check -- --quick              without the tests
 //     npm test -- --again test/core         these, and what fails runs once more
 //
-// PORTICO_TEST_JOBS says how many run at a time (3: many wait for a program or a container, so two cores have time for it), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
+// PORTICO_TEST_JOBS says how many run at a time (4: they wait for a program, a container or a browser almost half of their time, so two cores have time for it), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
 // with CI set, it counts as failed.
 // In a run of everything, and with --again, a few test files that failed run once more, alone, after all others (docs/adr/0041). The summary names what passes only then.
 // The last line is `N passed, N failed`, with `, N skipped` where there are any.
@@ -24,19 +24,29 @@ const MOST_SECOND_RUNS = 4;
 // The files that take longest run first, so that no core waits for the last one. A file that is missing here only runs later.
 const FIRST = [
     'test/extensions/hundred.ts',
-    'test/core/cli/plugin/offline.ts',
-    'test/extensions/backup/targets.ts',
-    'test/api/plugins/upgrade.ts',
-    'test/tools/pack.ts',
+    'test/extensions/deploy/story.ts',
+    'test/extensions/deploy/images.ts',
+    'test/extensions/webui/pages.ts',
     'test/extensions/database/index.ts',
-    'test/core/plugins/manager/kill.ts',
-    'test/core/cli/plugin/online.ts',
-    'test/core/plugins/manager/boot.ts',
+    'test/extensions/backup/targets.ts',
+    'test/core/cli/plugin/offline.ts',
+    'test/api/plugins/upgrade.ts',
+    'test/extensions/filemanager/page.ts',
+    'test/extensions/deploy/forges/merge-requests.ts',
+    'test/extensions/appstore/changes.ts',
+    'test/extensions/container/faults/killed.ts',
+    'test/extensions/database/killed.ts',
+    'test/extensions/deploy/killed.ts',
+    'test/extensions/webui/plugins/frames.ts',
+    'test/extensions/stories/app.ts',
+    'test/tools/pack.ts',
+    'test/extensions/webui/hosts.ts',
     'test/core/cli/offline/offline.ts',
-    'test/core/services/systemd/systemd-services.ts',
+    'test/extensions/container/faults/faults.ts',
+    'test/extensions/appstore/installed.ts',
     'test/registry/install/hostile.ts',
-    'test/registry/install/install.ts',
-    'test/core/cli/plugin/create.ts'
+    'test/api/openapi.ts',
+    'test/extensions/database/managed/point-in-time.ts'
 ];
 const REASON = '(skipped: ';
 
@@ -57,7 +67,7 @@ const jobs = [
     ...(named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name))),
     ...files.map((file) => () => runFile(file, { limitMinutes: LIMIT_MINUTES }))
 ];
-const first = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 3));
+const first = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 4));
 const results = named.length > 0 && !args.includes('--again') ? first : await runAgain(first);
 process.exitCode = report(results);
 
