@@ -8,8 +8,8 @@ import { type Foundation, openFoundation } from './composition/foundation.ts';
 import { createImportExport, createPluginCatalogue, pluginHooks } from './composition/import-export.ts';
 import { createPluginManager } from './composition/plugins/plugins.ts';
 import { createProxyServices, type ProxyServices } from './composition/proxy.ts';
-import { AbsentEngine } from './engine/absent.ts';
-import { type EngineDriver, EngineUnavailable } from './engine/port.ts';
+import { withoutEngine } from './composition/rehearsals/absent-engine.ts';
+import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
 import { auditRoutes } from './features/audit/routes.ts';
 import { authRoutes } from './features/auth/routes.ts';
@@ -97,10 +97,7 @@ export async function createPanel({
         show
     );
     const { isRehearsal = false, watch = false } = options;
-    const proxy = createProxyServices(
-        foundation,
-        isRehearsal ? { driver: new AbsentEngine(), home: homeless } : options
-    );
+    const proxy = createProxyServices(foundation, isRehearsal ? withoutEngine() : options);
     const kept = new KeptPlugins({ db, clock, keyring });
     const importExport = createImportExport({
         ...foundation,
@@ -160,10 +157,6 @@ export async function createPanel({
     return new Panel({ foundation, people, proxy, importExport, plugins, gateway, isRehearsal }, (now) => {
         readiness = now;
     });
-}
-
-function homeless(): never {
-    throw new EngineUnavailable('this panel runs without an engine');
 }
 
 function httpPorts(

@@ -5,12 +5,13 @@ import {
     type EngineProcess,
     EngineUnavailable,
     type EngineUpstream
-} from './port.ts';
+} from '../../engine/port.ts';
+import type { ProxyOptions } from '../proxy.ts';
 
 const reason = 'this panel runs without an engine';
 
 /** A driver without a process. */
-export class AbsentEngine implements EngineDriver {
+class AbsentEngine implements EngineDriver {
     process(): EngineProcess {
         return { state: 'missing', version: null, pid: null, startedAt: null, message: reason };
     }
@@ -55,4 +56,14 @@ export class AbsentEngine implements EngineDriver {
     close(): Promise<void> {
         return Promise.resolve();
     }
+}
+
+/** The proxy of a panel without an engine. */
+export function withoutEngine(): ProxyOptions {
+    return {
+        driver: new AbsentEngine(),
+        home() {
+            throw new EngineUnavailable(reason);
+        }
+    };
 }
