@@ -6,7 +6,7 @@ import { fail } from '../errors.ts';
 import type { KindName, Session } from '../kinds/kind.ts';
 import type { Ctx } from '../settings.ts';
 import { restoreCall, toolUser } from './clients.ts';
-import { Script } from './script.ts';
+import { Script } from './script/script.ts';
 import { tailOf, through } from './streams.ts';
 
 /** How a file holds its statements. */

@@ -1,5 +1,5 @@
 /** Finds where the statements of an SQL file end: outside of texts, names and comments. */
-import type { KindName } from '../kinds/kind.ts';
+import type { KindName } from '../../kinds/kind.ts';
 
 /** The bytes that are compared. */
 export const byte = {

@@ -4,8 +4,8 @@
  */
 import { errors } from '@portico/sdk';
 
-import { fail } from '../errors.ts';
-import type { KindName } from '../kinds/kind.ts';
+import { fail } from '../../errors.ts';
+import type { KindName } from '../../kinds/kind.ts';
 import { byte, isLineComment, isSpace, Scanner } from './scanner.ts';
 
 const mostBytes = 128 * 1024 * 1024;

@@ -1,8 +1,8 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Script } from '../../../../extensions/database/src/dumps/script.ts';
-import type { KindName } from '../../../../extensions/database/src/kinds/kind.ts';
+import { Script } from '../../../../../extensions/database/src/dumps/script/script.ts';
+import type { KindName } from '../../../../../extensions/database/src/kinds/kind.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
