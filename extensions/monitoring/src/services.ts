@@ -11,7 +11,7 @@ import type { Machine } from './sampling/sources/machine.ts';
 import { ProcessList } from './sampling/sources/processes.ts';
 import type { Ctx } from './settings.ts';
 import { Traffic } from './traffic/traffic.ts';
-import { Tries } from './tries.ts';
+import { Tries } from './routes/tries.ts';
 
 /** Everything that routes and health checks work with. */
 export interface Services {

@@ -1,7 +1,7 @@
 /** Routes of what is measured now: the newest sample, the list of metrics, and the stream. */
 import { joi } from '@portico/sdk';
 
-import { feedEvents } from '../event-feed.ts';
+import { feedEvents } from '../sampling/event-feed.ts';
 import { metrics, scopes, units } from '../sampling/metrics.ts';
 import { sampleSchema } from '../sampling/sample.ts';
 import type { Services } from '../services.ts';

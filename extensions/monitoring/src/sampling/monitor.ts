@@ -9,7 +9,7 @@ import { Notifier } from '../alerts/notifier.ts';
 import { Rules } from '../alerts/rules.ts';
 import { toAlertView } from '../alerts/schema.ts';
 import { monitoringErrors } from '../errors.ts';
-import { EventFeed } from '../event-feed.ts';
+import { EventFeed } from './event-feed.ts';
 import { History } from '../history/history.ts';
 import type { Ctx } from '../settings.ts';
 import { Silences } from '../silences/silences.ts';

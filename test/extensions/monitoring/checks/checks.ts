@@ -3,7 +3,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { triesPerMinute } from '../../../../extensions/monitoring/src/tries.ts';
+import { triesPerMinute } from '../../../../extensions/monitoring/src/routes/tries.ts';
 import { until } from '../../../support/until.ts';
 import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 import { Servers } from './servers.ts';

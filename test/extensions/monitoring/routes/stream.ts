@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { EventFeed } from '../../../../extensions/monitoring/src/event-feed.ts';
+import { EventFeed } from '../../../../extensions/monitoring/src/sampling/event-feed.ts';
 import { memoryOf } from '../machine.ts';
 import { base, createMonitoringRig, type MonitoringRig, people } from '../rig.ts';
 

@@ -1,7 +1,7 @@
 /** Tries that a person asks for: each one reaches a machine or a channel elsewhere, so that their number is bounded. */
 import { type Actor, MinuteLimit } from '@portico/sdk';
 
-import { monitoringErrors } from './errors.ts';
+import { monitoringErrors } from '../errors.ts';
 
 /** So many tries of checks, rules and exports a user or token may make in a minute. */
 export const triesPerMinute = 60;

@@ -1,8 +1,8 @@
 /** Events as they happen. The newest are kept, and each listener reads them at its own pace. */
 import { EventBuffer, type EventOf, joi } from '@portico/sdk';
 
-import { alertSchema } from './alerts/schema.ts';
-import { sampleSchema } from './sampling/sample.ts';
+import { alertSchema } from '../alerts/schema.ts';
+import { sampleSchema } from './sample.ts';
 
 /** Number of events kept for listeners that come back. */
 const kept = 120;
