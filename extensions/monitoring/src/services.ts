@@ -6,12 +6,12 @@ import { UpstreamTries } from './findings/upstreams.ts';
 import { Hardware } from './hardware/hardware.ts';
 import { Requests } from './logs/requests.ts';
 import { ProcessHistory } from './processes/history.ts';
+import { Tries } from './routes/tries.ts';
 import { Monitor } from './sampling/monitor.ts';
 import type { Machine } from './sampling/sources/machine.ts';
 import { ProcessList } from './sampling/sources/processes.ts';
 import type { Ctx } from './settings.ts';
 import { Traffic } from './traffic/traffic.ts';
-import { Tries } from './routes/tries.ts';
 
 /** Everything that routes and health checks work with. */
 export interface Services {

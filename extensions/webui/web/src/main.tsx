@@ -4,7 +4,7 @@ import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 import { queries } from './api/queries.ts';
-import { isLoggedIn, onChange } from './api/session.ts';
+import { isLoggedIn, onChange } from './api/session/session.ts';
 import { Conflicts } from './kit/conflict.tsx';
 import { Questions } from './kit/questions.tsx';
 import { Toasts } from './kit/toast.tsx';

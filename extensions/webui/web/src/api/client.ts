@@ -3,7 +3,7 @@ import { randomId } from '../browser/ids.ts';
 import { Store } from '../kit/store.ts';
 import { ApiFailure, unreachable } from './failure.ts';
 import { fetchWithProgress } from './progress.ts';
-import { accessToken, end, refreshToken, renew, type TokenPair } from './session.ts';
+import { accessToken, end, refreshToken, renew, type TokenPair } from './session/session.ts';
 
 /** What a call may say beside its method and path. */
 export interface CallOptions {

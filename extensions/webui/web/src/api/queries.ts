@@ -3,8 +3,8 @@ import { QueryClient, useQuery } from '@tanstack/preact-query';
 
 import { call } from './client.ts';
 import { ApiFailure } from './failure.ts';
-import type { Me } from './login.ts';
-import { isLoggedIn } from './session.ts';
+import type { Me } from './session/login.ts';
+import { isLoggedIn } from './session/session.ts';
 
 /** One cache for the whole application. A refusal is no reason to ask again; a panel that is away is. */
 export const queries = new QueryClient({

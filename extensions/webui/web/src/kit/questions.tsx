@@ -1,8 +1,8 @@
 /** Questions that code asks the user and waits for: *are you sure*, and the password or code again. */
 import { useState } from 'preact/hooks';
 
-import { stepUp } from '../api/login.ts';
 import { useMe } from '../api/queries.ts';
+import { stepUp } from '../api/session/login.ts';
 import { t } from '../words/t.ts';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';

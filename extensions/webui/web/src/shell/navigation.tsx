@@ -1,8 +1,8 @@
 /** The panel's navigation: the rooms of the core, then the plugins that run, in their groups. */
 import { Link, useLocation } from 'wouter-preact';
 
-import { logOut } from '../api/login.ts';
 import { useMe } from '../api/queries.ts';
+import { logOut } from '../api/session/login.ts';
 import { Button } from '../kit/button.tsx';
 import { Icon } from '../kit/icon.tsx';
 import { LanguageButton } from '../kit/language.tsx';

@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 
-import { logOut } from '../api/login.ts';
 import { useMay, useRead } from '../api/queries.ts';
+import { logOut } from '../api/session/login.ts';
 import { Dialog } from '../kit/dialog.tsx';
 import { chooseLanguage, language } from '../words/language.ts';
 import { t } from '../words/t.ts';

@@ -5,8 +5,8 @@ import { Link, Route, Switch, useLocation } from 'wouter-preact';
 
 import { needsTotp, onStepUp } from '../api/client.ts';
 import { followPanel, isReached } from '../api/live.ts';
-import type { Me } from '../api/login.ts';
 import { invalidate, useRead } from '../api/queries.ts';
+import type { Me } from '../api/session/login.ts';
 import { Button } from '../kit/button.tsx';
 import { Icon } from '../kit/icon.tsx';
 import { Page, Waiting } from '../kit/page.tsx';

@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
 import { ApiFailure } from '../../api/failure.ts';
-import { logOut } from '../../api/login.ts';
 import { invalidate } from '../../api/queries.ts';
+import { logOut } from '../../api/session/login.ts';
 import { Button } from '../../kit/button.tsx';
 import { TextField } from '../../kit/text-field.tsx';
 import { toast } from '../../kit/toast.tsx';

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 
 import { ApiFailure } from '../../api/failure.ts';
-import { logIn } from '../../api/login.ts';
+import { logIn } from '../../api/session/login.ts';
 import { Button } from '../../kit/button.tsx';
 import { LanguageButton } from '../../kit/language.tsx';
 import { TextField } from '../../kit/text-field.tsx';

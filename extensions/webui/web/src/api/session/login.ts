@@ -1,5 +1,5 @@
 /** Logging in and out, and being asked again. */
-import { call } from './client.ts';
+import { call } from '../client.ts';
 import { solve } from './proof.ts';
 import type { Challenge } from './proof.worker.ts';
 import { begin, end, type TokenPair } from './session.ts';

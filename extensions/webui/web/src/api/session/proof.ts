@@ -1,4 +1,4 @@
-import { startWorker } from '../browser/trusted.ts';
+import { startWorker } from '../../browser/trusted.ts';
 import type { Challenge, ProofMessage } from './proof.worker.ts';
 import workerUrl from './proof.worker.ts?worker&url';
 
