@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** How long is waited at most, milliseconds, and for how many sockets. */
@@ -11,7 +11,7 @@ export interface DrainLimits {
     readonly sockets: number;
 }
 
-const usualLimits: DrainLimits = { openMs: 25, listenMs: 1000, sockets: 1500 };
+const usualLimits: DrainLimits = { openMs: 100, listenMs: 1000, sockets: 1500 };
 
 const pauseMs = 2;
 
@@ -19,17 +19,18 @@ const listening = '0A';
 /** Established, and closed by the client only: the engine still answers. */
 const open = new Set(['01', '08']);
 
-/** The TCP sockets on some local ports. */
-interface Sockets {
-    /** Inodes: each configuration of the engine listens on sockets of its own. */
-    readonly listening: ReadonlySet<string>;
-    /** Both addresses of each connection. */
-    readonly open: ReadonlySet<string>;
+/** A row of the kernel's list of TCP sockets. */
+interface SocketRow {
+    readonly port: number;
+    /** Both addresses. */
+    readonly ends: string;
+    readonly state: string;
+    readonly inode: string;
 }
 
 /**
  * The connections that a configuration of the engine still answers after the next one was loaded: those that it accepted before.
- * Looks at the sockets before the load. Where the kernel does not tell, or has too many to tell quickly, 25 ms are waited instead.
+ * Notes before the load on which sockets the engine listens: each configuration has its own.
  * @param ports - the local ports on which the engine listens
  * @returns waits, after the load, until the former configuration listens nowhere, and then until its connections have ended or the time is over
  */
@@ -37,67 +38,92 @@ export const watchFormerConnections = (
     ports: ReadonlySet<number>,
     limits: DrainLimits = usualLimits
 ): (() => Promise<void>) => {
-    const look = (): Sockets | null => socketsOn(ports, limits.sockets);
-    const before = look();
+    const before = listenersOn(ports);
     return async () => {
-        const after = await settled(look, limits.listenMs, (now) => meet(now.listening, before?.listening));
-        if (before === null || after === null) {
+        await until(() => listenersOn(ports).isDisjointFrom(before), limits.listenMs);
+        if (countSockets() > limits.sockets) {
             await wait(limits.openMs);
             return;
         }
-        await settled(look, limits.openMs, (now) => meet(now.open, after.open));
+        const former = connectionsOn(ports);
+        await until(() => connectionsOn(ports).isDisjointFrom(former), limits.openMs);
     };
 };
 
-/** Looks at the sockets until they are settled or the time is over. @returns what it saw last; null when there was nothing to see */
-const settled = async (
-    look: () => Sockets | null,
-    withinMs: number,
-    isUnsettled: (now: Sockets) => boolean
-): Promise<Sockets | null> => {
+const until = async (isSettled: () => boolean, withinMs: number): Promise<void> => {
     const end = performance.now() + withinMs;
-    let now = look();
-    while (now !== null && isUnsettled(now) && performance.now() < end) {
+    while (!isSettled() && performance.now() < end) {
         await wait(pauseMs);
-        now = look();
     }
-    return now;
 };
 
-const meet = (found: ReadonlySet<string>, former: ReadonlySet<string> = new Set()): boolean =>
-    !found.isDisjointFrom(former);
-
-/** Null when the kernel's lists are not to be had, or too long. */
-const socketsOn = (ports: ReadonlySet<number>, most: number): Sockets | null => {
-    // One line each for both protocols: TCP: inuse 11 orphan 0 tw 312 alloc 17 mem 2
-    const counts = [
-        ...`${tableOf('sockstat')}${tableOf('sockstat6')}`.matchAll(/\bTCP6?: inuse (\d+)(?:.* tw (\d+))?/g)
-    ];
-    const count = counts.reduce((sum, [, used = 0, waiting = 0]) => sum + Number(used) + Number(waiting), 0);
-    if (counts.length === 0 || count > most) {
-        return null;
-    }
-
-    const sockets = { listening: new Set<string>(), open: new Set<string>() };
-    for (const line of `${tableOf('tcp')}${tableOf('tcp6')}`.split('\n')) {
-        const [, local = '', remote = '', state = '', , , , , , inode = ''] = line.trim().split(/\s+/);
-        if (ports.has(Number.parseInt(local.split(':')[1] ?? '', 16))) {
-            if (state === listening) {
-                sockets.listening.add(inode);
-            } else if (open.has(state)) {
-                sockets.open.add(`${local} ${remote}`);
+/** The inodes of the listening sockets on these ports. The kernel lists those first. */
+const listenersOn = (ports: ReadonlySet<number>): ReadonlySet<string> => {
+    const found = new Set<string>();
+    for (const table of ['tcp', 'tcp6']) {
+        for (const { port, state, inode } of rowsOf(table)) {
+            if (state !== listening) {
+                break;
+            }
+            if (ports.has(port)) {
+                found.add(inode);
             }
         }
     }
-
-    return sockets;
+    return found;
 };
 
-/** Read at once: the kernel hands out a page at a time, and each would cost a turn of the event loop. Empty where it cannot be read. */
-const tableOf = (name: string): string => {
+const connectionsOn = (ports: ReadonlySet<number>): ReadonlySet<string> => {
+    const found = new Set<string>();
+    for (const table of ['tcp', 'tcp6']) {
+        for (const { port, state, ends } of rowsOf(table)) {
+            if (open.has(state) && ports.has(port)) {
+                found.add(ends);
+            }
+        }
+    }
+    return found;
+};
+
+/** How many TCP sockets the machine has, those included that only wait for their time to end; infinite where the kernel does not tell. */
+const countSockets = (): number => {
     try {
-        return readFileSync(`/proc/net/${name}`, 'utf8');
+        // TCP: inuse 11 orphan 0 tw 312 alloc 17 mem 2
+        const counts = [4, 6].flatMap((version) => {
+            const text = readFileSync(`/proc/net/sockstat${version === 4 ? '' : version}`, 'utf8');
+            return [...(/\bTCP6?: inuse (\d+)(?:.* tw (\d+))?/.exec(text)?.slice(1) ?? [])];
+        });
+        return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
     } catch {
-        return '';
+        return Infinity;
     }
 };
+
+/** Reads no more of the list than is asked for. Nothing where it cannot be read. */
+function* rowsOf(table: string): Generator<SocketRow> {
+    let file: number;
+    try {
+        file = openSync(`/proc/net/${table}`, 'r');
+    } catch {
+        return;
+    }
+    try {
+        const page = Buffer.alloc(16_384);
+        let rest = '';
+        for (let size = readSync(file, page); size > 0; size = readSync(file, page)) {
+            const lines = (rest + page.toString('latin1', 0, size)).split('\n');
+            rest = lines.pop() ?? '';
+            for (const line of lines) {
+                const [number, local = '', remote, state = '', , , , , , inode = ''] = line
+                    .trim()
+                    .split(/\s+/);
+                if (number !== 'sl') {
+                    const port = Number.parseInt(local.split(':')[1] ?? '', 16);
+                    yield { port, ends: `${local} ${remote}`, state, inode };
+                }
+            }
+        }
+    } finally {
+        closeSync(file);
+    }
+}

@@ -67,6 +67,6 @@ describe('watchFormerConnections', () => {
         await listen();
         await drained();
         await watchFormerConnections(new Set([port]), { ...patient, listenMs: 1 })();
-        await watchFormerConnections(new Set([port]), { ...patient, openMs: 1, sockets: 0 })();
+        await watchFormerConnections(new Set([port]), { openMs: 1, listenMs: 1, sockets: -1 })();
     });
 });
