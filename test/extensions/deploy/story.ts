@@ -21,7 +21,7 @@ const { after, before, describe, it } = lab;
 const real = itUnless(withoutSandbox, it);
 
 const limitMs = 180_000;
-const releases = 10;
+const releases = 20;
 const perSecond = 200;
 /** Notes each request in a folder that all releases share. */
 const note =
