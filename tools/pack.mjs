@@ -2,7 +2,7 @@
 //
 // The workspaces run unbuilt through the export condition `portico-source`, which points into `src`. That folder is not
 // published, so the condition must not be either: a process that sets it would look for files that are not there.
-// The workspaces are `private`, so that nobody publishes one with the condition in it; the packed ones are not.
+// The workspaces are `private`, so that none is published with the condition in it; the packed ones are not.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -39,7 +39,7 @@ function belongs(pid, mark, folder) {
 
 const inside = (path, folder) => path === folder || path?.startsWith(`${folder}/`) === true;
 
-// An orphan that nobody has reaped yet still answers to a signal; only its state says that it is gone.
+// An orphan that its parent has not reaped yet still answers to a signal; only its state says that it is gone.
 function isZombie(pid) {
     const stat = read(pid, 'stat');
     return stat === undefined || 'ZX'.includes(stat.slice(stat.lastIndexOf(')') + 2)[0]);

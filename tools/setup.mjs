@@ -97,7 +97,7 @@ function bringsNode(version) {
     );
 }
 
-// npm keeps its own list of what it installed. Where somebody ran npm by hand, this saves installing everything again.
+// npm keeps its own list of what it installed. Where npm was run by hand, this saves installing everything again.
 function isInstalled(wanted) {
     const list = read(join(ROOT, 'node_modules', '.package-lock.json'));
     if (list === undefined) {

@@ -136,7 +136,7 @@ async function runAgain(all) {
     });
 }
 
-// What counts as failed. A skipped test must say why in its title; without a reason it is one that somebody forgot.
+// What counts as failed. A skipped test must say why in its title; without a reason it may have been forgotten.
 function failures(result) {
     const skipped = titles(result, 'skipped').filter((title) => strict || !title.includes(REASON));
     return [

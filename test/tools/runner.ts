@@ -113,7 +113,7 @@ describe('tools/test', () => {
     });
 
     it('fails a file that leaves a name on the global object or a file in the temporary folder', async () => {
-        const { code, output, lines } = await run(['leaves-global', 'leaves-file']);
+        const { code, output, lines } = await run(['leaves/global', 'leaves/file']);
         expect(output).to.contain('leaves these on the global object: forgotten');
         expect(output).to.contain('leaves files in the temporary folder: forgotten');
         expect(lines.at(-1)).to.equal('2 passed, 2 failed');
@@ -123,7 +123,7 @@ describe('tools/test', () => {
     itWithMounts(
         'fails a file whose temporary folder cannot be removed, and goes on with the next one',
         async () => {
-            const { code, output, lines } = await run(['leaves-mount', 'passes']);
+            const { code, output, lines } = await run(['leaves/mount', 'passes']);
             const [, folder = ''] = /cannot be removed: .*'(\/[^']+)'/.exec(output) ?? [];
             execFileSync('umount', [folder]);
             rmSync(dirname(folder), { recursive: true });
@@ -133,7 +133,7 @@ describe('tools/test', () => {
     );
 
     itOnLinux('names the processes that a file leaves behind and ends them', async () => {
-        const { code, output, lines } = await run(['leaves-processes']);
+        const { code, output, lines } = await run(['leaves/processes']);
         const pids = [...output.matchAll(/leaves a process behind: sleep 6[01] \((\d+)\)\n/g)].map((match) =>
             Number(match[1])
         );
