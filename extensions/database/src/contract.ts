@@ -1,8 +1,8 @@
 /** What other plugins may ask of this one, by the permissions of the user they ask for. */
 import { type Call, errors } from '@portico/sdk';
 
+import { makePassword } from './credentials/passwords.ts';
 import type { Kind, Level } from './kinds/kind.ts';
-import { makePassword } from './passwords.ts';
 import { originOf } from './servers/origin.ts';
 import type { Services } from './services.ts';
 

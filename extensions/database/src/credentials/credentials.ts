@@ -6,8 +6,8 @@ import { errors, isFailure } from '@portico/sdk';
 import { CredentialEntity, type CredentialRow } from '../entities.ts';
 import type { AccountName, Level } from '../kinds/kind.ts';
 import type { FindTarget } from '../kinds/target.ts';
-import { makePassword } from '../passwords.ts';
 import type { Ctx } from '../settings.ts';
+import { makePassword } from './passwords.ts';
 
 const prefix = 'temp_';
 const ownName = new RegExp(`^${prefix}[0-9a-f]{16}$`);

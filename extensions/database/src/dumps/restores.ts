@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 
 import type { TaskRun } from '@portico/sdk';
 
+import { makePassword } from '../credentials/passwords.ts';
 import type { DumpRow } from '../entities.ts';
 import type { FindTarget, Target } from '../kinds/target.ts';
-import { makePassword } from '../passwords.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
 import type { DataFolder } from './folder.ts';

@@ -1,9 +1,9 @@
 /** Servers that the panel runs: services that outlive the plugin and the panel. */
 import { type Actor, errors, isFailure, type TaskRun, type TaskView } from '@portico/sdk';
 
+import { makePassword } from '../credentials/passwords.ts';
 import type { ManagedRow } from '../entities.ts';
 import type { KindName } from '../kinds/kind.ts';
-import { makePassword } from '../passwords.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
 import type { Containers } from './containers/containers.ts';

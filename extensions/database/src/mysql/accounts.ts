@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 
 import { errors } from '@portico/sdk';
 
+import { makePassword } from '../credentials/passwords.ts';
 import type {
     Access,
     AccountInfo,
@@ -12,7 +13,6 @@ import type {
     Level,
     Session
 } from '../kinds/kind.ts';
-import { makePassword } from '../passwords.ts';
 import { quoteAccount, quotePassword, quotePattern } from './names.ts';
 
 const privileges: Readonly<Record<Level, string>> = {

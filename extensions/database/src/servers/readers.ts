@@ -1,11 +1,11 @@
 /** The account of the console that reads. The server itself refuses it everything else. */
 import { isFailure } from '@portico/sdk';
 
+import { makePassword } from '../credentials/passwords.ts';
 import { ServerEntity, type ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Access } from '../kinds/kind.ts';
 import { kinds } from '../kinds/kinds.ts';
-import { makePassword } from '../passwords.ts';
 import type { Ctx } from '../settings.ts';
 import type { Connections } from './connections.ts';
 

@@ -1,10 +1,10 @@
 /** Routes of the accounts of a server. */
 import { errors, joi, pages, reply } from '@portico/sdk';
 
+import { makePassword } from '../../credentials/passwords.ts';
 import type { AccountInfo, AccountName, Grant } from '../../kinds/kind.ts';
 import type { Target } from '../../kinds/target.ts';
 import { isAllowedHost } from '../../managed/network/remote.ts';
-import { makePassword } from '../../passwords.ts';
 import { isContained } from '../../servers/origin.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
