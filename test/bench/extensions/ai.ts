@@ -1,24 +1,32 @@
-/** What answers of the assistant cost beside the model's own time: the wait for the first words, and memory of many at once. */
+/** What the assistant costs beside the model's own time: the wait for the first words, memory of many answers at once, what a question sends, and searches. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+import Sqlite from 'better-sqlite3';
 
 import type { Client } from '../../support/panel/client.ts';
 import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
 import { ModelServer } from '../../support/servers/model.ts';
 import { until } from '../../support/until.ts';
-import { median, type Report } from '../report.ts';
+import { median, number, type Report } from '../report.ts';
 import { memoryOf } from '../servers/load.ts';
 
 const base = '/api/plugins/ai';
 const streams = 20;
 const rounds = 15;
 const words = 'word '.repeat(150);
+/** The assistant, and others whose routes are functions for it, too. */
+const plugins = ['ai', 'monitoring', 'cronjob', 'filemanager', 'mcpserver'];
+const conversations = 1_000;
+const messagesOfEach = 100;
 
 export async function bench(report: Report): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-ai-bench-'));
     mkdirSync(join(folder, 'plugins'));
-    symlinkSync(join(import.meta.dirname, '../../../extensions/ai'), join(folder, 'plugins', 'ai'));
+    for (const name of plugins) {
+        symlinkSync(join(import.meta.dirname, '../../../extensions', name), join(folder, 'plugins', name));
+    }
     const model = await new ModelServer().open();
     const panel = await createPanelProcess({
         environment: { PORTICO_PLUGIN_DIRS: join(folder, 'plugins') }
@@ -28,7 +36,9 @@ export async function bench(report: Report): Promise<void> {
         const admin = await panel.login();
         await setUp(admin, model.port);
         await measureFirst(report, panel, { admin, model });
+        await measureQuestion(report, { admin, model });
         await measureStreams(report, panel, { admin, model });
+        await measureSearch(report, panel, admin);
     } finally {
         await panel.close();
         await model.close();
@@ -129,4 +139,71 @@ async function measureStreams(report: Report, panel: PanelProcess, { admin, mode
         most: [80, 40],
         of: `${Math.round(longest)} ms each, ${Math.round(performance.now() - began)} ms in all`
     });
+}
+
+/** Of the question that was asked last. */
+async function measureQuestion(report: Report, { admin, model }: Parts): Promise<void> {
+    const { data } = await admin.get(`${base}/tools`);
+    const allowed = (data as { allowed: boolean }[]).filter((tool) => tool.allowed).length;
+    const functions = model.questions.at(-1)?.body.tools as readonly object[];
+    report.add({
+        target: 'ai3',
+        what: 'functions that a question sends',
+        value: Buffer.byteLength(JSON.stringify(functions)) / 1024,
+        unit: 'KiB',
+        most: [64, 64],
+        of: `${functions.length} of ${allowed} routes`
+    });
+}
+
+async function measureSearch(report: Report, panel: PanelProcess, admin: Client): Promise<void> {
+    fill(join(panel.dataDir, 'plugin-data', 'ai', '1', 'data.db'));
+    for (const [what, q, most] of [
+        ['a rare word', 'telescope77', 1],
+        ['a word of each message', 'host', 20],
+        ['two words of each message', 'host certificate', 20]
+    ] as const) {
+        const times: number[] = [];
+        for (let round = 0; round < rounds; round += 1) {
+            const began = performance.now();
+            const { data, text } = await admin.get(
+                `${base}/conversations?limit=20&q=${encodeURIComponent(q)}`
+            );
+            times.push(performance.now() - began);
+            if (data?.length !== most) {
+                throw new Error(text);
+            }
+        }
+        report.add({
+            target: 'ai4',
+            what: `${what} in ${number(conversations * messagesOfEach)} messages`,
+            value: median(times),
+            unit: 'ms',
+            most: [100, 50]
+        });
+    }
+}
+
+/** Writes conversations of the admin past the panel, as the plugin would write them: through its routes, each message would ask a model. */
+function fill(file: string): void {
+    const db = new Sqlite(file);
+    const { last, user } = db
+        .prepare<[], { last: number; user: number }>(
+            'select max(id) as last, max(user_id) as user from conversations'
+        )
+        .get() ?? { last: 0, user: 1 };
+    db.transaction(() => {
+        db.exec(`
+            with recursive n(i) as (select 1 union all select i + 1 from n where i < ${conversations})
+            insert into conversations (id, version, user_id, actor_key, title, pinned, placeholders, created_at, updated_at)
+                select ${last} + i, 1, ${user}, 'user:${user}', 'Talk ' || i, 0, '{}', unixepoch() * 1000, unixepoch() * 1000 from n;
+            with recursive n(i) as (select 0 union all select i + 1 from n where i < ${conversations * messagesOfEach} - 1)
+            insert into messages (conversation_id, role, text, parts, input, output, at)
+                select ${last} + 1 + i / ${messagesOfEach}, 'user',
+                    'Which host has the certificate of shop number ' || i || case i % 1000 when 77 then ' telescope' || (i / 1000) else '' end,
+                    '[]', 0, 0, unixepoch() * 1000 from n;
+            insert into message_texts (rowid, owner, text)
+                select m.conversation_id * 67108864 + 1 + m.id % 67108863, 'u${user}', m.text from messages m where m.conversation_id > ${last};`);
+    })();
+    db.close();
 }
