@@ -53,12 +53,12 @@ export function rank(routes: readonly RouteInfo[], question: string): RouteInfo[
         asked.set(word, 1);
         (synonyms[word] ?? []).forEach((other) => asked.set(other, Math.max(asked.get(other) ?? 0, 0.6)));
     }
-    const documents = routes.map((info) => ({ info, words: documentOf(info) }));
+    const all = routes.map((info) => ({ info, words: documentOf(info) }));
     const frequency = new Map<string, number>();
-    documents.forEach(({ words }) =>
+    all.forEach(({ words }) =>
         words.forEach((_weight, word) => frequency.set(word, (frequency.get(word) ?? 0) + 1))
     );
-    return documents
+    return all
         .map(({ info, words }) => {
             let score = 0;
             for (const [word, weight] of asked) {
@@ -73,8 +73,16 @@ export function rank(routes: readonly RouteInfo[], question: string): RouteInfo[
         .map(({ info }) => info);
 }
 
+/** The words of routes, which stay the same while their plugin runs. */
+const documents = new WeakMap<RouteInfo, ReadonlyMap<string, number>>();
+
 /** Words of a route with their weights: its id counts most. */
-function documentOf({ id, path, summary, description }: RouteInfo): ReadonlyMap<string, number> {
+function documentOf(info: RouteInfo): ReadonlyMap<string, number> {
+    const known = documents.get(info);
+    if (known !== undefined) {
+        return known;
+    }
+    const { id, path, summary, description } = info;
     const words = new Map<string, number>();
     const add = (text: string, weight: number): void =>
         wordsOf(text).forEach((word) => words.set(word, Math.max(words.get(word) ?? 0, weight)));
@@ -82,6 +90,7 @@ function documentOf({ id, path, summary, description }: RouteInfo): ReadonlyMap<
     add(path, 0.8);
     add(summary, 1);
     add(id, 1.2);
+    documents.set(info, words);
     return words;
 }
 

@@ -48,8 +48,14 @@ function inputOf(schema: JsonSchema): JsonSchema {
         { texts: false, depth: 5 },
         { texts: false, depth: 3 }
     ];
-    const made = sizes.map((size) => slim(schema, size));
-    return made.find((each) => JSON.stringify(each).length <= mostCharacters) ?? (made.at(-1) as JsonSchema);
+    let made: JsonSchema = {};
+    for (const size of sizes) {
+        made = slim(schema, size);
+        if (JSON.stringify(made).length <= mostCharacters) {
+            break;
+        }
+    }
+    return made;
 }
 
 interface Size {
