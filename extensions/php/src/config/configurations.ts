@@ -76,11 +76,23 @@ export class Configurations {
 
     /** Puts a configuration in place after PHP-FPM has accepted it. @throws PHP_REJECTED 42250 and nothing changed */
     async place(target: ConfigTarget): Promise<void> {
+        await this.mustPass(target);
+        await this.write(target);
+    }
+
+    /** @throws PHP_REJECTED 42250 for what PHP-FPM does not accept */
+    async mustPass(target: ConfigTarget): Promise<void> {
         const { ok, output } = await this.check(target);
         if (!ok) {
             throw pluginErrors.PHP_REJECTED({ output });
         }
-        await this.#write(configFolder(target.site, target.slot), await this.render(target), target.account);
+    }
+
+    /** Writes a configuration that PHP-FPM has not tried. */
+    async write(target: ConfigTarget): Promise<void> {
+        const { site, slot, account } = target;
+        await this.#folders.createRun(site, slot, account);
+        await this.#write(configFolder(site, slot), await this.render(target), account);
     }
 
     /** Whether the files on the disk are this configuration. */

@@ -4,7 +4,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { Configurations } from '../config/configurations.ts';
+import type { Configurations, ConfigTarget } from '../config/configurations.ts';
 import { hasStatusListen, statusPath } from '../config/render.ts';
 import { askFastCgi } from '../fpm/fastcgi.ts';
 import type { Masters } from '../fpm/masters.ts';
@@ -41,13 +41,35 @@ export class Slots {
 
     /** Starts PHP-FPM in the slot of `next`. It gets no request yet. @throws PHP_REJECTED 42250, SITE_DOWN 50351 */
     async start(next: Site): Promise<void> {
-        const { accounts, configurations, masters, releases } = this.#parts;
-        const release = await releases.get(next.release);
-        const account = await accounts.own(next.account, next.token);
-        const { slot, revision } = next;
-        await configurations.place({ site: next, slot, release, revision, account });
-        await masters.put(next, slot, release);
-        await masters.waitUp(next, slot, revision);
+        const target = await this.#target(next);
+        await this.#parts.configurations.place(target);
+        await this.#serve(target);
+    }
+
+    /** Does the same for a site that is new: nothing serves that a bad configuration could end, so its start is what tries it. */
+    async startFirst(site: Site): Promise<void> {
+        const { configurations } = this.#parts;
+        const target = await this.#target(site);
+        await configurations.write(target);
+        try {
+            await this.#serve(target);
+        } catch (error) {
+            await configurations.mustPass(target);
+            throw error;
+        }
+    }
+
+    async #target(site: Site): Promise<ConfigTarget> {
+        const { accounts, releases } = this.#parts;
+        const { slot, revision } = site;
+        const release = await releases.get(site.release);
+        return { site, slot, release, revision, account: await accounts.own(site.account, site.token) };
+    }
+
+    async #serve({ site, slot, release, revision }: ConfigTarget): Promise<void> {
+        const { masters } = this.#parts;
+        await masters.put(site, slot, release);
+        await masters.waitUp(site, slot, revision);
     }
 
     /** Lets all new requests go to the slot of the site. */

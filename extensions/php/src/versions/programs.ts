@@ -14,11 +14,11 @@ export const programFolders = [
 /** Absolute path of a program; null when there is none. */
 export async function findProgram(ctx: Ctx, name: string): Promise<string | null> {
     for (const folder of programFolders) {
-        const entries = await ctx
+        const entry = await ctx
             .files(folder)
-            .list('')
-            .catch(() => []);
-        if (entries.some((entry) => entry.name === name && entry.type !== 'folder')) {
+            .stat(name)
+            .catch(() => null);
+        if (entry !== null && entry.type !== 'folder') {
             return `${folder}/${name}`;
         }
     }

@@ -18,6 +18,7 @@ export interface Release {
 }
 
 const form = /^php-fpm(\d{1,2}\.\d{1,2})$/;
+const programForm = /^php(?:-fpm)?\d{1,2}\.\d{1,2}$/;
 const askSeconds = 5;
 
 /** How PHP-FPM comes to a Debian machine. */
@@ -85,14 +86,13 @@ export class Releases {
     /** Names of programs with a stamp that changes when the file does. The first folder that has a name counts. */
     async #programs(): Promise<ReadonlyMap<string, string>> {
         const programs = new Map<string, string>();
-        for (const folder of programFolders) {
-            const entries = await this.#ctx
-                .files(folder)
-                .list('')
-                .catch(() => []);
-            for (const { name, type, version } of entries) {
-                if (/^php/.test(name) && type !== 'folder' && !programs.has(name)) {
-                    programs.set(name, version);
+        for (const path of programFolders) {
+            const files = this.#ctx.files(path);
+            // These folders hold thousands of programs, of which few are of PHP.
+            const names = await files.names('').catch(() => []);
+            for (const { name, type } of names) {
+                if (programForm.test(name) && type !== 'folder' && !programs.has(name)) {
+                    programs.set(name, (await files.stat(name)).version);
                 }
             }
         }

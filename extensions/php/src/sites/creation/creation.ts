@@ -243,7 +243,7 @@ export class Creation {
         await this.#fill(site, account);
         signal.throwIfAborted();
         log(`PHP ${release.version}`);
-        await slots.start(site);
+        await slots.startFirst(site);
         await slots.connect(site);
         const adminPassword = await this.#install(site, account, application, { signal, log });
         signal.throwIfAborted();
