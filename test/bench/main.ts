@@ -21,6 +21,7 @@ const folders = {
     services: 'plugins',
     php: 'extensions',
     firewall: 'extensions',
+    backup: 'extensions',
     cronjob: 'extensions',
     monitoring: 'extensions',
     databases: 'extensions',

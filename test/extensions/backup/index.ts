@@ -4,6 +4,7 @@ import {
     mkdtempSync,
     readdirSync,
     readFileSync,
+    renameSync,
     rmSync,
     writeFileSync
 } from 'node:fs';
@@ -166,6 +167,15 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
         expect((await made('GET', `${at}/search?q=a.*`)).map(({ path }: { path: string }) => path)).to.equal([
             join(root, 'site', 'a.txt')
         ]);
+        // What was seen before needs no call of restic: it is told while the repository cannot be reached.
+        const repositoryFolder = join(root, 'repository');
+        renameSync(repositoryFolder, `${repositoryFolder}.away`);
+        try {
+            expect((await made('GET', `/repositories/${repository}/snapshots`))[0].id).to.equal(id);
+            expect((await made('GET', `${at}/files?path=${site}`)).length).to.equal(2);
+        } finally {
+            renameSync(`${repositoryFolder}.away`, repositoryFolder);
+        }
         const content = `${at}/content?path=${site}%2Fa.txt`;
         const whole = await host.as({ permissions: all }).fetch('GET', content);
         expect(await whole.text()).to.equal('the first text');
