@@ -1,23 +1,35 @@
-/** What the monitoring costs: a sample of this machine, the count of requests, and the search in log files. */
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+/** What the monitoring costs: a sample of this machine, 500 checks, the count of requests, and the search in log files. */
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 
 import { Sampler } from '../../../extensions/monitoring/src/sampling/sampler.ts';
 import { createMachine } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { Counts } from '../../../extensions/monitoring/src/traffic/counts.ts';
 import { TopCounts } from '../../../extensions/monitoring/src/traffic/top.ts';
-import { createMonitoringRig } from '../../extensions/monitoring/rig.ts';
+import { createMonitoringRig, type MonitoringRig } from '../../extensions/monitoring/rig.ts';
+import type { PanelProcess } from '../../support/panel/process.ts';
+import { until } from '../../support/until.ts';
 import { median, number, type Report } from '../report.ts';
+import { nameOf, startFleet } from '../servers/fleet.ts';
+import { compare, ratio, statusOf, type Variant } from '../servers/load.ts';
+import { startNginx } from '../servers/nginx.ts';
 
 const samples = 100;
 const logBytes = 64 * 1024 * 1024;
 /** Ten seconds of 2,000 a second. */
 const [requests, requestSeconds] = [20_000, 10];
 const rounds = 5;
+/** What a try costs does not depend on their number. */
+const [checks, checkSeconds] = [50, 20];
 
 export async function bench(report: Report): Promise<void> {
     await measureSample(report);
+    await measureChecks(report);
     await measureTraffic(report);
+    await measureEngine(report);
     await measureSearch(report);
 }
 
@@ -42,6 +54,111 @@ async function measureSample(report: Report): Promise<void> {
         most: [4, 2],
         of: `median ${number(median(times))} ms by the clock`
     });
+}
+
+/** Checks of a web server that is a process of its own. */
+async function measureChecks(report: Report): Promise<void> {
+    const target = await startNginx(0, nameOf);
+    const rig = await createMonitoringRig({ on: createMachine(), reach: ['127.0.0.0/8'] });
+    try {
+        const idle = await costOf(checkSeconds);
+        for (let n = 0; n < checks; n += 1) {
+            const check = {
+                name: `Check ${n}`,
+                kind: 'http',
+                target: `http://${target.address}/`,
+                intervalSeconds: 10
+            };
+            const { code, text } = await rig.ask('op', 'POST', '/api/plugins/monitoring/checks', check);
+            if (code !== 0) {
+                throw new Error(text);
+            }
+        }
+        const before = await triesOf(rig);
+        const busy = await costOf(checkSeconds);
+        const tries = (await triesOf(rig)) - before;
+        report.add({
+            target: 'mo4',
+            what: '500 checks of a web server at 60 s',
+            value: (((busy - idle) / tries) * (500 / 60)) / 10,
+            unit: '%',
+            most: [6, 3],
+            of: `of a core; ${tries} tries cost ${number(busy - idle)} ms`
+        });
+    } finally {
+        await rig.end();
+        await target.close();
+    }
+}
+
+/** Processor time of this process over some seconds, in milliseconds. */
+async function costOf(seconds: number): Promise<number> {
+    const began = process.cpuUsage();
+    await wait(seconds * 1_000);
+    return cpuMs(began);
+}
+
+async function triesOf(rig: MonitoringRig): Promise<number> {
+    // What waits is written for this answer.
+    await rig.get('/checks/1/results');
+    const [row] = await rig.host.db.read((em) =>
+        em.execute<{ tries: number }[]>('select count(*) as tries from check_results')
+    );
+    return row?.tries ?? 0;
+}
+
+/** The engine with and without its access log, which the plugin counts meanwhile; in turns, as compare does. */
+async function measureEngine(report: Report): Promise<void> {
+    const upstream = await startNginx(0, nameOf);
+    const plugins = mkdtempSync(join(tmpdir(), 'portico-bench-'));
+    symlinkSync(
+        fileURLToPath(new URL('../../../extensions/monitoring', import.meta.url)),
+        join(plugins, 'monitoring')
+    );
+    const panels = [
+        await startFleet(10, upstream.address),
+        await startFleet(10, upstream.address, { PORTICO_PLUGIN_DIRS: plugins })
+    ] as const;
+    try {
+        const [, counted] = panels;
+        const client = await counted.login();
+        await until(async () => (await client.get('/api/plugins/monitoring')).data.state === 'running');
+        await client.put('/api/settings', { 'engine.accessLog': true });
+        const site = ({ httpPort, enginePid }: PanelProcess): Variant => ({
+            url: `http://127.0.0.1:${httpPort}/`,
+            headers: { host: nameOf(1) },
+            pid: enginePid() ?? 0
+        });
+        const seen = async (): Promise<number> => {
+            const { data } = await client.get('/api/plugins/monitoring/traffic');
+            return data.reduce((sum: number, { requests: n }: { requests: number }) => sum + n, 0);
+        };
+        await until(
+            async () => {
+                await statusOf(site(counted).url, { host: nameOf(1) });
+                return (await seen()) > 0;
+            },
+            'a request to be counted',
+            90_000
+        );
+        const found = await compare(
+            { plain: site(panels[0]), counted: site(counted) },
+            { rounds: 5, seconds: 2 }
+        );
+        const rate = 1 - ratio(found.counted, found.plain);
+        report.add({
+            target: 'mo5',
+            what: 'the rate that the engine loses while its requests are counted, as fast as it can',
+            value: rate * 100,
+            unit: '%',
+            most: [15, 5],
+            of: `${number(found.counted.rate)} of ${number(found.plain.rate)} /s; its processor time for each ${number(found.counted.cpu)} and ${number(found.plain.cpu)} µs`
+        });
+    } finally {
+        await Promise.all(panels.map((panel) => panel.close()));
+        await upstream.close();
+        rmSync(plugins, { recursive: true });
+    }
 }
 
 /** Visits of 50 hosts, with many paths and addresses. Reading them from the engine's log is row 19. */

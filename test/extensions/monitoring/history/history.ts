@@ -7,7 +7,9 @@ import * as Lab from '@hapi/lab';
 
 import { openPluginDatabase, type PluginDatabase } from '../../../../core/src/plugins/runtime/database.ts';
 import { entities, migrations } from '../../../../extensions/monitoring/src/entities.ts';
+import { Bucket } from '../../../../extensions/monitoring/src/history/bucket.ts';
 import { History, type Point } from '../../../../extensions/monitoring/src/history/history.ts';
+import { HistoryRows } from '../../../../extensions/monitoring/src/history/rows.ts';
 import { chooseTiers, planQuery } from '../../../../extensions/monitoring/src/history/tiers.ts';
 
 export const lab = Lab.script();
@@ -191,6 +193,39 @@ describe('History', () => {
             });
         }
     );
+
+    it('takes no more space for a year than it says', async () => {
+        const year = chooseTiers(365).reduce((sum, { slots }) => sum + slots, 0);
+        const written = 1_000;
+        await withHistory(async ({ open, db }) => {
+            await open();
+            const rows = new HistoryRows(db());
+            for (const [count, most] of [
+                [20, 10e6],
+                [64, 46e6],
+                [400, 400 * 0.4e6]
+            ] as const) {
+                const closed = Array.from({ length: written }, (_none, at) => {
+                    const bucket = new Bucket(at);
+                    for (let id = 1; id <= count; id += 1) {
+                        bucket.add(id, { min: at, max: at + id, sum: at * 10, count: 10 });
+                    }
+                    return { tier: 0, bucket };
+                });
+                await db().write(async (em) => {
+                    await em.execute('delete from history');
+                    await rows.write(em, [{ step: 1, slots: written }], closed);
+                });
+                const [pages] = await db().read((em) =>
+                    em.execute<{ used: number }[]>(
+                        'select (page_count - freelist_count) * page_size as used from pragma_page_count, pragma_freelist_count, pragma_page_size'
+                    )
+                );
+                const bytes = ((pages?.used ?? Infinity) / written) * year;
+                expect([count, bytes < most]).to.equal([count, true]);
+            }
+        });
+    });
 
     it('goes on where an earlier generation ended, and adds up what it had not written', async () => {
         await withHistory(async ({ open, again, crash }) => {
