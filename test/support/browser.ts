@@ -38,6 +38,8 @@ export const noBrowser = binary === undefined ? 'chromium is not installed' : un
 
 const wanted = process.env['PORTICO_TEST_PICTURES'];
 const pictures = wanted ?? fileURLToPath(new URL('../../.cache/pictures', import.meta.url));
+/** Whether a picture of every screen is wanted. */
+export const keepsPictures = wanted !== undefined;
 const openPages = new Set<Page>();
 
 /** Registers tests in the browser. One that fails says where the pictures are of the pages that were open. @param reason - why they cannot run */
@@ -76,7 +78,7 @@ async function takePicture(page: Page, title: string): Promise<string> {
 
 /** Keeps a picture of a screen where `PORTICO_TEST_PICTURES` names a folder for it. */
 export async function keepPicture(page: Page, title: string): Promise<void> {
-    if (wanted !== undefined) {
+    if (keepsPictures) {
         await takePicture(page, title);
     }
 }
@@ -105,7 +107,7 @@ export async function openPage(
     options: BrowserContextOptions = {}
 ): Promise<WatchedPage> {
     const origin = `http://panel.example:${port}`;
-    const context = await browser.newContext({ baseURL: origin, ...options });
+    const context = await browser.newContext({ baseURL: origin, reducedMotion: 'reduce', ...options });
     const page = await context.newPage();
     openPages.add(page);
     page.once('close', () => openPages.delete(page));

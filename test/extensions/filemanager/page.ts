@@ -11,36 +11,27 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { Browser, BrowserContextOptions, FrameLocator, Locator, Page } from 'playwright-core';
+import type { BrowserContextOptions, FrameLocator, Locator, Page } from 'playwright-core';
 
-import {
-    type Faults,
-    itInBrowser,
-    keepPicture,
-    noBrowser,
-    openPage,
-    startBrowser
-} from '../../support/browser.ts';
-import { adminPassword, startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { type Faults, itInBrowser, keepPicture } from '../../support/browser.ts';
+import type { TestPanel } from '../../support/panel/panel.ts';
 import { until } from '../../support/until.ts';
-import { findings } from '../webui/rig.ts';
+import { enter, extensions, findings, type Rig, startRig } from '../webui/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const limitMs = 120_000;
-const extensions = fileURLToPath(new URL('../../../extensions', import.meta.url));
 
 describe('the page of the file manager', { timeout: limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
     let folder: string;
     let root: string;
+    let rig: Rig;
     let panel: TestPanel;
-    let browser: Browser;
 
     before({ timeout: limitMs }, async () => {
         folder = mkdtempSync(join(tmpdir(), 'portico-files-page-'));
@@ -55,9 +46,8 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         }
         writeFileSync(join(root, 'site/settings.json'), '{ "color": "red" }\n');
         writeFileSync(join(root, 'site/picture.bin'), Buffer.from([0, 1, 2, 255]));
-        panel = await startPanel({
-            environment: { PORTICO_PLUGIN_DIRS: plugins, PORTICO_LOG_LEVEL: 'error' }
-        });
+        rig = await startRig(['webui', 'filemanager'], { environment: { PORTICO_PLUGIN_DIRS: plugins } });
+        ({ panel } = rig);
         await panel.client.put('/api/plugins/filemanager', {
             settings: {
                 roots: [
@@ -69,17 +59,13 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
                 terminalShell: 'sh'
             }
         });
-        await until(async () => {
-            const { data } = await panel.client.get('/api/plugins');
-            return data.filter((each: { state: string }) => each.state === 'running').length === 2;
-        }, 'both plugins to run');
-        if (noBrowser === undefined) {
-            browser = await startBrowser();
-        }
+        await until(
+            async () => (await panel.client.get('/api/plugins/filemanager')).data.state === 'running',
+            'the file manager to run with its settings'
+        );
     });
     after(async () => {
-        await browser?.close();
-        await panel?.close();
+        await rig?.close();
         rmSync(folder, { recursive: true, force: true });
     });
 
@@ -87,12 +73,8 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         at: Readonly<Record<string, string>> = {},
         options: BrowserContextOptions = {}
     ): Promise<{ page: Page; frame: FrameLocator; faults: Faults }> => {
-        const { page, faults } = await openPage(browser, panel.port, options);
-        await page.goto('/');
-        await page.getByLabel('User name').fill('admin');
-        await page.getByLabel('Password').fill(adminPassword);
-        await page.getByRole('button', { name: 'Log in' }).click();
-        await page.getByRole('heading', { name: 'Overview' }).waitFor();
+        const { page, faults } = await rig.page(options);
+        await enter(page, panel.client);
         const query = new URLSearchParams(
             Object.keys(at).length === 0 ? {} : { at: new URLSearchParams(at).toString() }
         );

@@ -1,10 +1,13 @@
-/** The screens of the admin: engine, users and roles, audit, certificates, import, tasks; and a state that must be kept in time. */
+/** The screens of the admin: engine, users and roles, audit, certificates, import, tasks; a state that must be kept in time; and an engine that another program changed. */
 import { symlinkSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { readOrigin } from '../../../core/src/engine/caddy/origin.ts';
+import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { itInBrowser } from '../../support/browser.ts';
 import { createPluginFolder, type PluginFolder } from '../../support/plugins/folder.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';
@@ -41,7 +44,7 @@ export default definePlugin({
 });
 `;
 
-describe('the screens of the admin', { timeout: limitMs }, () => {
+describe('the screens of the admin', { timeout: 2 * limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
     let rig: Rig;
     let folder: PluginFolder;
@@ -58,6 +61,7 @@ describe('the screens of the admin', { timeout: limitMs }, () => {
             notes: 'first'
         });
         await client.put('/api/hosts/1', { notes: 'second' });
+        await client.put('/api/settings', { 'engine.driftRepair': false });
     });
     after(async () => {
         await rig.close();
@@ -195,4 +199,78 @@ describe('the screens of the admin', { timeout: limitMs }, () => {
         expect((await client.get('/api/plugins/trial/state')).data).to.equal({ kept: 1, trial: null });
         await finish(watched);
     });
+
+    /** Takes all sites from the engine, as a program with its admin socket can. */
+    const removeServers = (): Promise<number> => {
+        const folders = engineHome(rig.panel.config.dataDir, rig.panel.config.engineUser);
+        return new Promise((done, failed) => {
+            request(
+                {
+                    socketPath: folders.adminSocket,
+                    method: 'DELETE',
+                    path: '/config/apps/http/servers',
+                    headers: { host: readOrigin(folders) }
+                },
+                (response) => {
+                    response.resume();
+                    done(response.statusCode ?? 0);
+                }
+            )
+                .on('error', failed)
+                .end();
+        });
+    };
+    const isServed = async (): Promise<boolean> => {
+        const { status, data } = await rig.panel.client.get('/api/proxyengine/config');
+        return status === 200 && data.apps.http.servers !== undefined;
+    };
+
+    itWithBrowser(
+        'shows by itself that another program changed the engine, with what differs, and an admin writes over it',
+        async () => {
+            const watched = await rig.open();
+            const { page } = watched;
+            await visit(page, '/engine');
+            expect(await isServed()).to.be.true();
+            expect(await page.getByRole('alert').count()).to.equal(0);
+            expect(await removeServers()).to.equal(200);
+            const banner = page.getByRole('alert').filter({ hasText: 'Another program changed it' });
+            await banner.waitFor();
+            await isSound(page, 'an engine with drift');
+            await visit(page, '/');
+            await page.getByText('It does not run what the panel left').waitFor();
+            await page.getByRole('link', { name: 'Engine' }).first().click();
+            await banner.getByRole('button', { name: 'See what differs' }).click();
+            const dialog = page.getByRole('dialog', { name: 'What differs' });
+            await dialog.getByText('apps/http/servers').first().waitFor();
+            await isSound(page, 'what differs');
+            expect(await isServed()).to.be.false();
+            await dialog.getByRole('button', { name: 'Write over it' }).click();
+            await page.getByText('The engine runs what the panel has').waitFor();
+            await banner.waitFor({ state: 'detached' });
+            await until(isServed, 'the sites to be served again');
+            await finish(watched);
+        }
+    );
+
+    itWithBrowser(
+        'shows a viewer what differs in the engine, and does not offer to write over it',
+        async () => {
+            await rig.panel.tokenOf('viewer', 'vera');
+            expect(await removeServers()).to.equal(200);
+            await until(
+                async () => (await rig.panel.client.get('/api/proxyengine/status')).data.drifted === true,
+                'the drift to be noticed'
+            );
+            const watched = await rig.open({}, 'vera');
+            const { page } = watched;
+            await visit(page, '/engine');
+            await page.getByRole('button', { name: 'See what differs' }).click();
+            const dialog = page.getByRole('dialog', { name: 'What differs' });
+            await dialog.getByText('apps/http/servers').first().waitFor();
+            await isSound(page, 'what a viewer sees of what differs');
+            expect(await dialog.getByRole('button', { name: 'Write over it' }).count()).to.equal(0);
+            await finish(watched);
+        }
+    );
 });

@@ -1,5 +1,6 @@
 /** The pages in a real browser, on a real panel, over plain HTTP. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
@@ -11,7 +12,11 @@ import { itInBrowser } from '../../support/browser.ts';
 import { adminPassword } from '../../support/panel/panel.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';
 import { until } from '../../support/until.ts';
-import { extensions, finish, isSound, limitMs, logIn, type Rig, startRig, visit } from './rig.ts';
+import { type Instance, noPostgresql, startPostgresql } from '../database/instances.ts';
+import { pullOf, signed } from '../deploy/forges/deliveries.ts';
+import { everyPlugin, furnish } from './furnish.ts';
+import { generatedScreens } from './generated-screens.ts';
+import { extensions, finish, isSound, limitMs, logIn, type Rig, startRig, visit, walk } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -54,14 +59,19 @@ const screens = [
 
 const callback = 'http://127.0.0.1:3118/callback';
 
-describe('the pages in a browser', { timeout: limitMs }, () => {
+describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
     let rig: Rig;
+    let folder: string;
+    let server: Instance | null = null;
     let question: string;
 
     before({ timeout: limitMs }, async () => {
-        rig = await startRig(['webui', 'cronjob', 'monitoring', 'deploy', 'mcpserver']);
+        folder = mkdtempSync(join(tmpdir(), 'portico-pages-'));
+        rig = await startRig(['webui', ...everyPlugin]);
         const { client } = rig.panel;
+        server = noPostgresql === undefined ? await startPostgresql() : null;
+        await furnish(client, folder, server);
         const { data: agent } = await client.post('/api/auth/oauth/clients', {
             name: 'Agent',
             redirectUris: [callback]
@@ -77,7 +87,8 @@ describe('the pages in a browser', { timeout: limitMs }, () => {
         })}`;
         const made = await client.post('/api/plugins/deploy/projects', {
             name: 'shop',
-            source: { url: 'https://git.example/shop.git' }
+            source: { url: 'https://127.0.0.1:1/shop.git' },
+            previews: { domain: 'pr-{number}.shop.example' }
         });
         expect(made.status, made.text).to.equal(201);
         await client.post('/api/hosts', { domain: 'shop.example', upstream: '127.0.0.1:3000' });
@@ -92,7 +103,11 @@ describe('the pages in a browser', { timeout: limitMs }, () => {
             url: 'http://pager.example/'
         });
     });
-    after(() => rig.close());
+    after(async () => {
+        await rig?.close();
+        await server?.close();
+        rmSync(folder, { recursive: true, force: true });
+    });
 
     itWithBrowser(
         'says what is wrong with a login, lets the right one in, and ends it in all tabs',
@@ -112,15 +127,114 @@ describe('the pages in a browser', { timeout: limitMs }, () => {
         }
     );
 
+    itWithBrowser('shows why a deployment failed, and its log', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        await visit(page, '/deploy');
+        await page.getByRole('link', { name: 'shop' }).click();
+        await page.getByText('Nothing was deployed yet').waitFor();
+        await page.getByRole('button', { name: 'Deploy', exact: true }).click();
+        const release = page.getByRole('list', { name: 'Releases' }).getByRole('article');
+        await release.getByText('failed', { exact: true }).first().waitFor();
+        const { data } = await rig.panel.client.get('/api/plugins/deploy/projects/1/deployments');
+        expect(data.map(({ state }: { state: string }) => state)).to.equal(['failed']);
+        await release.locator('.failure').getByText(data[0].reason).waitFor();
+        await release.getByRole('button', { name: 'Show the log' }).click();
+        const log = release.getByRole('log', { name: 'Log of #1' });
+        await log.getByText(`failed: ${data[0].reason}`, { exact: true }).waitFor();
+        await isSound(page, 'a release that failed');
+        await finish(watched);
+    });
+
+    itWithBrowser('lets code of a fork run only once exactly its commit was approved', async () => {
+        const { client } = rig.panel;
+        const { data: hook } = await client.post('/api/plugins/deploy/projects/1/hook');
+        const pull = async (commit: string, action: 'opened' | 'pushed'): Promise<void> => {
+            const [event, body] = pullOf('gitea', { number: 7, commit, action, fork: true });
+            const headers = {
+                'content-type': 'application/json',
+                ...signed('gitea', event, body, hook.secret)
+            };
+            const sent = await client.call('POST', new URL(hook.url, 'http://panel.example').pathname, {
+                token: null,
+                body,
+                headers
+            });
+            expect(sent.data?.preview?.state, sent.text).to.equal('awaiting-approval');
+        };
+        const preview = async (): Promise<{ commit: string; approvedCommit: string | null; state: string }> =>
+            (await client.get('/api/plugins/deploy/projects/1/previews')).data[0];
+        const [seen, newer] = ['a'.repeat(40), 'b'.repeat(40)];
+        await pull(seen, 'opened');
+        await rig.panel.tokenOf('viewer', 'petra');
+        const looker = await rig.open({}, 'petra');
+        await visit(looker.page, '/deploy/1');
+        await looker.page.getByText('waits for approval').waitFor();
+        expect(await looker.page.getByRole('button', { name: /Approve|End/ }).count()).to.equal(0);
+        await finish(looker);
+
+        const watched = await rig.open();
+        const { page } = watched;
+        await visit(page, '/deploy/1');
+        const row = page.getByRole('row').filter({ hasText: '#7' });
+        await isSound(page, 'a preview that waits for approval');
+        await row.getByRole('button', { name: 'Approve …' }).click();
+        const question = page.getByRole('dialog');
+        await question.getByText(seen).waitFor();
+        await isSound(page, 'the approval of a fork');
+        // The fork moves on while the admin looks at what was there.
+        await pull(newer, 'pushed');
+        await question.getByRole('button', { name: 'Approve', exact: true }).click();
+        await page.getByText('The head of the pull request is another commit now').waitFor();
+        expect(await preview()).to.include({
+            commit: newer,
+            approvedCommit: null,
+            state: 'awaiting-approval'
+        });
+        await row.getByText(newer.slice(0, 8)).waitFor();
+        await row.getByRole('button', { name: 'Approve …' }).click();
+        await question.getByText(newer).waitFor();
+        await question.getByRole('button', { name: 'Approve', exact: true }).click();
+        await row.getByText('failed').waitFor();
+        expect((await preview()).approvedCommit).to.equal(newer);
+        await row.getByRole('button', { name: 'Revoke' }).click();
+        await question.getByRole('button', { name: 'Revoke' }).click();
+        await row.getByText('waits for approval').waitFor();
+        expect((await preview()).approvedCommit).to.be.null();
+        await row.getByRole('button', { name: 'End' }).click();
+        await question.getByRole('button', { name: 'End' }).click();
+        await row.getByText('is over').waitFor();
+        expect((await preview()).state).to.equal('closed');
+        await finish(watched);
+    });
+
     itWithBrowser('shows every screen without a violation, an error or a finding of axe', async () => {
-        for (const [colorScheme, width] of [['light', 1280] as const, ['dark', 360] as const]) {
-            const watched = await rig.open({ colorScheme, viewport: { width, height: 800 } });
-            for (const screen of [...screens, question]) {
-                await visit(watched.page, screen);
-                await isSound(watched.page, `${screen.split('&')[0]} ${colorScheme} ${width}`);
-            }
-            await finish(watched);
+        const watched = await rig.open();
+        for (const screen of [...screens, question]) {
+            await walk(watched.page, screen);
+            await isSound(watched.page, screen.split('&')[0] ?? '');
         }
+        await finish(watched);
+    });
+
+    itWithBrowser('shows every page that is made of the routes of an extension', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        // All that is wrong is told at once: the way to the last page is long.
+        const faults: string[] = [];
+        for (const plugin of everyPlugin) {
+            const all = await generatedScreens(rig.panel.client, plugin);
+            expect(all.length, plugin).to.be.above(0);
+            for (const screen of all) {
+                await walk(page, screen);
+                await isSound(page, screen, {
+                    missing: /^There is no container engine/,
+                    isBrief: true
+                }).catch((error: Error) => faults.push(error.message));
+            }
+        }
+        expect(faults).to.equal([]);
+        await finish(watched);
     });
 
     itWithBrowser('makes, runs and removes a task of a plugin by its generated page', async () => {
@@ -138,7 +252,8 @@ describe('the pages in a browser', { timeout: limitMs }, () => {
         await dialog.getByLabel('Schedule').fill('0 3 * * *');
         await dialog.getByRole('button', { name: 'New task' }).click();
         await page.getByRole('link', { name: 'greet' }).waitFor();
-        await page.getByRole('button', { name: 'Run now' }).click();
+        const task = page.getByRole('row').filter({ hasText: 'greet' });
+        await task.getByRole('button', { name: 'Run now' }).click();
         const run = page.getByRole('dialog', { name: 'Run now' });
         await run.getByRole('button', { name: 'Run now' }).click();
         await page.getByText('Done: Run now').waitFor();
@@ -152,9 +267,9 @@ describe('the pages in a browser', { timeout: limitMs }, () => {
             .getByRole('navigation', { name: 'Cron jobs' })
             .getByRole('link', { name: 'Tasks' })
             .click();
-        await page.getByRole('button', { name: 'Remove' }).click();
+        await task.getByRole('button', { name: 'Remove' }).click();
         await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
-        await page.getByText('No task yet').waitFor();
+        await task.waitFor({ state: 'detached' });
         await finish(watched);
     });
 

@@ -6,7 +6,15 @@ import { fileURLToPath } from 'node:url';
 import { expect } from '@hapi/code';
 import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core';
 
-import { keepPicture, noBrowser, openPage, startBrowser, type WatchedPage } from '../../support/browser.ts';
+import {
+    keepPicture,
+    keepsPictures,
+    noBrowser,
+    openPage,
+    startBrowser,
+    type WatchedPage
+} from '../../support/browser.ts';
+import type { Client } from '../../support/panel/client.ts';
 import {
     adminPassword,
     startPanel,
@@ -27,6 +35,14 @@ const startMs = 60_000;
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 // A frame lies in the main landmark of the panel's page, below its heading.
 const rulesOfPages = ['landmark-one-main', 'page-has-heading-one', 'region'];
+const desktop = { width: 1_280, height: 800 };
+const phone = { width: 360, height: 800 };
+const briefly = new Map([
+    [desktop, 'light' as const],
+    [phone, 'dark' as const]
+]);
+const isWide =
+    "[document.documentElement, ...document.querySelectorAll('dialog[open]')].some((each) => each.scrollWidth > each.clientWidth)";
 const rules = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 /** A folder for PORTICO_PLUGIN_DIRS with these extensions alone, to which a test adds plugins of its own. */
@@ -34,6 +50,12 @@ export function extensionFolder(names: readonly string[]): PluginFolder {
     const folder = createPluginFolder();
     names.forEach((name) => symlinkSync(join(extensions, name), join(folder.path, name)));
     return folder;
+}
+
+/** Runs axe: all its rules, or that of contrast alone. */
+interface Look {
+    (what: 'all' | 'contrast'): Promise<string[]>;
+    close(): Promise<void>;
 }
 
 /** A panel and a browser. */
@@ -81,11 +103,8 @@ export async function startRig(
         page: open,
         async open(options, username = 'admin') {
             const watched = await open(options);
-            await logIn(
-                watched.page,
-                username,
-                username === 'admin' ? adminPassword : `${username} walks along the quay`
-            );
+            await enter(watched.page, panel.client, username);
+            await watched.page.goto('/');
             await watched.page.getByRole('heading', { name: 'Overview' }).waitFor();
             return watched;
         },
@@ -95,6 +114,17 @@ export async function startRig(
             folder.remove();
         }
     };
+}
+
+/** Lets a page in by the API, in each tab once: the form of the login is tried where the login is what a test is about. */
+export async function enter(page: Page, client: Client, username = 'admin'): Promise<void> {
+    const password = username === 'admin' ? adminPassword : `${username} walks along the quay`;
+    const { data, text } = await client.login(username, password);
+    expect(data?.refreshToken, text).to.be.a.string();
+    await page.addInitScript(`if (window === top && sessionStorage.getItem('portico.test') === null) {
+        sessionStorage.setItem('portico.test', 'in');
+        sessionStorage.setItem('portico.refresh', ${JSON.stringify(data.refreshToken)});
+    }`);
 }
 
 /** Fills the login in. @param at - the address that the user came to */
@@ -116,41 +146,110 @@ export async function finish({ page, faults }: WatchedPage, gone = /^$/): Promis
     await page.context().close();
 }
 
-/** Goes to a screen and waits until it is loaded. */
+/** Goes to a screen by its address, and waits until it is loaded. */
 export async function visit(page: Page, screen: string): Promise<void> {
     await page.goto(screen);
+    await loaded(page, screen);
+}
+
+/** Goes from screen to screen as a link does, and waits until the new one is loaded. Its heading must get the focus. */
+export async function walk(page: Page, screen: string): Promise<void> {
+    const before = new URL(page.url());
+    await page.evaluate(`new Promise((done) => {
+        document.activeElement.blur();
+        history.pushState(null, '', ${JSON.stringify(screen)});
+        requestAnimationFrame(() => requestAnimationFrame(done));
+    })`);
+    if (new URL(screen, before).pathname !== before.pathname) {
+        await until(
+            () => page.evaluate("document.activeElement.localName === 'h1'"),
+            `${screen} to get the focus`
+        );
+    }
+    await loaded(page, screen);
+}
+
+async function loaded(page: Page, screen: string): Promise<void> {
     await page.getByRole('heading', { level: 1 }).waitFor();
     await until(async () => (await page.locator('[aria-busy=true]').count()) === 0, `${screen} to be loaded`);
 }
 
-/** Fails when a screen shows a failure, has a finding of axe, or is wider than the window. */
-export async function isSound(page: Page, screen: string): Promise<void> {
-    await keepPicture(page, screen);
-    expect(await page.locator('.failure[role=alert]').allTextContents(), screen).to.equal([]);
-    expect(await findings(page), screen).to.equal([]);
-    const isWide = await page.evaluate(
-        'document.documentElement.scrollWidth > document.documentElement.clientWidth'
-    );
-    expect(isWide, `${screen} is wider than the window`).to.be.false();
+/** How a screen is looked at. */
+export interface LookAt {
+    /** What a machine may lack, and the screen then says. */
+    readonly missing?: RegExp;
+    /** Two forms instead of four: light on a desktop, dark on a phone. For pages that are made of the same parts as many others. */
+    readonly isBrief?: boolean;
 }
 
-/** Findings of axe in the page, or in a sandboxed frame of it, in a world of its own: the page's policy refuses a script that is added to it. */
+/**
+ * Fails when a screen shows a failure, has a finding of axe, or is wider than the window: on a desktop and on a phone, light and dark. Then it
+ * is as it was.
+ */
+export async function isSound(
+    page: Page,
+    screen: string,
+    { missing = /^$/, isBrief = false }: LookAt = {}
+): Promise<void> {
+    const before = page.viewportSize() ?? desktop;
+    const failures = await page.locator('.failure[role=alert]').allTextContents();
+    expect(
+        failures.filter((text) => !missing.test(text)),
+        screen
+    ).to.equal([]);
+    const look = await openAxe(page);
+    for (const size of [desktop, phone]) {
+        await page.setViewportSize(size);
+        // What measures itself, such as a chart, follows the window a moment later.
+        await until(async () => !(await page.evaluate(isWide)), `${screen} to fit into ${size.width} px`);
+        const schemes = !isBrief || keepsPictures ? (['light', 'dark'] as const) : [briefly.get(size)];
+        for (const [index, colorScheme = null] of schemes.entries()) {
+            await page.emulateMedia({ colorScheme });
+            await keepPicture(page, `${screen} ${size.width} ${colorScheme}`);
+            // Another scheme changes colours alone.
+            const found = await look(index === 0 ? 'all' : 'contrast');
+            expect(found, `${screen}, ${size.width} px, ${colorScheme}`).to.equal([]);
+        }
+    }
+    await look.close();
+    await page.emulateMedia({ colorScheme: null });
+    await page.setViewportSize(before);
+}
+
+/** Findings of axe in the page as it is, or in a sandboxed frame of it. */
 export async function findings(page: Page, frame: Frame | null = null): Promise<string[]> {
+    const look = await openAxe(page, frame);
+    return look('all').finally(look.close);
+}
+
+/** Puts axe into a world of its own in the page: the page's policy refuses a script that is added to it. It goes with the document. */
+async function openAxe(page: Page, frame: Frame | null = null): Promise<Look> {
     // A sandboxed frame runs in a process of its own: it needs a session of its own, whose tree begins with it.
     const session = await page.context().newCDPSession(frame ?? page);
-    const off = Object.fromEntries(
-        (frame === null ? [] : rulesOfPages).map((id) => [id, { enabled: false }])
-    );
     const { frameTree } = await session.send('Page.getFrameTree');
     const { executionContextId } = await session.send('Page.createIsolatedWorld', {
         frameId: frameTree.frame.id
     });
-    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
-        contextId: executionContextId,
-        awaitPromise: true,
-        returnByValue: true,
-        expression: `${axe}; axe.run(document, { runOnly: ${JSON.stringify(rules)}, rules: ${JSON.stringify(off)} }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).slice(0, 3).join(' | ')))`
-    });
-    await session.detach();
-    return exceptionDetails === undefined ? (result.value as string[]) : [exceptionDetails.text];
+    const evaluate = async (expression: string): Promise<unknown> => {
+        const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+            contextId: executionContextId,
+            awaitPromise: true,
+            returnByValue: true,
+            expression
+        });
+        return exceptionDetails === undefined ? result.value : [exceptionDetails.text];
+    };
+    await evaluate(`${axe}; undefined`);
+    const off = Object.fromEntries(
+        (frame === null ? [] : rulesOfPages).map((id) => [id, { enabled: false }])
+    );
+    const runs = {
+        all: { runOnly: rules, rules: off },
+        contrast: { runOnly: { type: 'rule', values: ['color-contrast'] } }
+    };
+    const look = async (what: keyof typeof runs): Promise<string[]> =>
+        (await evaluate(
+            `axe.run(document, ${JSON.stringify({ ...runs[what], preload: false, resultTypes: ['violations'] })}).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).slice(0, 3).join(' | ')))`
+        )) as string[];
+    return Object.assign(look, { close: () => session.detach() });
 }

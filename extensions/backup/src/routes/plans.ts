@@ -22,6 +22,18 @@ const planView = joi.object({
 });
 const dryRun = joi.object({ dryRun: joi.boolean().default(false).label('Only try') });
 
+/** What a plugin could give, or why it could not be asked. */
+const offerSchema = joi.object({
+    plugin: joi.string().required().label('From'),
+    ok: joi.boolean().required().label('Answers'),
+    reason: joi.string().allow('').label('Why not'),
+    items: joi
+        .array()
+        .items(joi.object({ name: joi.string().required().label('Name') }).unknown())
+        .required()
+        .label('What it gives')
+});
+
 /** Registers the routes below `/plans`, and those of drills and sources. */
 export function registerPlanRoutes(ctx: Ctx, services: Services): void {
     registerPlans(ctx, services);
@@ -266,7 +278,7 @@ function registerKnowledge(ctx: Ctx, { drills, sources }: Services): void {
         access: 'read',
         summary: 'What the panel and the plugins could give',
         ui: { title: 'Sources', order: 5, empty: 'Nothing' },
-        returns: joi.array().items(joi.any()),
-        handler: async () => [...(await sources.list())]
+        returns: joi.array().items(offerSchema),
+        handler: async () => (await sources.list()).map((offer) => ({ ...offer, items: [...offer.items] }))
     });
 }

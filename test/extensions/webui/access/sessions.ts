@@ -1,5 +1,5 @@
-/** Sessions in a browser: two tabs, a login in time, a panel that starts anew, all hosts of a filter, and texts of a plugin in Chinese. */
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+/** Sessions in a browser: two tabs, a login in time, a panel that starts anew, all hosts of a filter, texts of a plugin in Chinese, a plugin that fails again and again, and a panel that loads no plugin at all. */
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -7,13 +7,19 @@ import * as Lab from '@hapi/lab';
 
 import { itInBrowser } from '../../../support/browser.ts';
 import { adminPassword } from '../../../support/panel/panel.ts';
-import { createPluginFolder, type PluginFolder } from '../../../support/plugins/folder.ts';
+import {
+    createPluginFolder,
+    helloRoute,
+    type PluginFolder,
+    pluginModule
+} from '../../../support/plugins/folder.ts';
 import { until } from '../../../support/until.ts';
-import { extensions, finish, limitMs, logIn, type Rig, startRig, visit } from '../rig.ts';
+import { extensions, findings, finish, isSound, limitMs, logIn, type Rig, startRig, visit } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
+const reason = 'The till is out of paper';
 const tea = `import { definePlugin, joi } from '@portico/sdk';
 export default definePlugin({
     setup(ctx) {
@@ -31,6 +37,7 @@ describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
     let rig: Rig;
     let folder: PluginFolder;
+    let fault: string;
 
     before({ timeout: limitMs }, async () => {
         folder = createPluginFolder();
@@ -43,12 +50,61 @@ describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
             join(place, 'assets/zh.json'),
             JSON.stringify({ Tea: '茶', 'Kind of tea': '茶的种类', Cups: '杯', Hosts: '不许' })
         );
+        fault = join(folder.path, 'fault');
+        writeFileSync(fault, '');
+        folder.write(
+            'till',
+            pluginModule(
+                `if (existsSync(${JSON.stringify(fault)})) { throw new Error('${reason}'); }\n${helloRoute}`,
+                { head: "import { existsSync } from 'node:fs';" }
+            ),
+            { manifest: { title: 'Till' } }
+        );
         rig = await startRig(['webui', 'tea'], { environment: { PORTICO_PLUGIN_DIRS: folder.path } });
+        await until(async () => (await state()) === 'failed', 'the plugin to fail');
     });
     after(async () => {
         await rig.close();
         folder.remove();
     });
+
+    const state = async (): Promise<string> => (await rig.panel.client.get('/api/plugins/till')).data.state;
+
+    itWithBrowser(
+        'says why a plugin is in quarantine, and lets it out once its cause is mended',
+        async () => {
+            const watched = await rig.open();
+            const { page } = watched;
+            await page.getByText(reason).waitFor();
+            await visit(page, '/plugins/till');
+            await page.getByRole('alert').getByText(reason).waitFor();
+            const again = page.getByRole('button', { name: 'Try again' });
+            for (let attempt = 2; attempt <= 3; attempt += 1) {
+                await again.click();
+                await page
+                    .getByText(`It did not start: ${reason}`)
+                    .nth(attempt - 2)
+                    .waitFor();
+            }
+            expect(await state()).to.equal('quarantined');
+            await page.getByText('it failed too often').waitFor();
+            await page.getByRole('alert').getByText(reason).waitFor();
+            await isSound(page, 'a plugin in quarantine');
+            await visit(page, '/plugins');
+            const row = page.getByRole('row').filter({ hasText: 'Till' });
+            await row.getByText('quarantined').waitFor();
+            await row.getByText(reason).waitFor();
+            await isSound(page, 'plugins with one in quarantine');
+
+            rmSync(fault);
+            await row.getByRole('button', { name: 'Try again' }).click();
+            await row.getByText('running').waitFor();
+            await row.getByRole('link', { name: 'Till' }).click();
+            await page.getByRole('heading', { level: 1, name: 'Till' }).waitFor();
+            expect(await page.getByText('it failed too often').count()).to.equal(0);
+            await finish(watched);
+        }
+    );
 
     itWithBrowser(
         'shows the texts of a plugin in Chinese, and leaves its values and the panel’s words',
@@ -145,6 +201,32 @@ describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
         expect(left.filter(({ domain }) => domain.startsWith('many-'))).to.equal([]);
         expect(left.map(({ domain }) => domain)).to.include('after.example');
         await finish(watched);
+    });
+
+    itWithBrowser('says on the open page and on a new one that the panel is in safe mode', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        await visit(page, '/plugins');
+        await rig.panel.restart({ safeMode: true });
+        await page.getByRole('alert').getByText('PORTICO_SAFE_MODE is set').waitFor();
+        await isSound(page, 'safe mode on an open page');
+        // This screen was not loaded before, and no plugin serves its file now.
+        await page.getByRole('link', { name: 'Users' }).click();
+        await page.getByRole('heading', { name: 'This screen could not be loaded' }).waitFor();
+        await isSound(page, 'a screen that is not served');
+        await page.getByRole('button', { name: 'Load the panel anew' }).click();
+        await page.getByText('The panel runs in safe mode').waitFor();
+        await page.getByText('portico plugin list').waitFor();
+        expect(await findings(page)).to.equal([]);
+
+        await rig.panel.restart();
+        await until(
+            async () => (await rig.panel.client.get('/')).text.includes('id="root"'),
+            'the pages to be served again'
+        );
+        await page.reload();
+        await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+        await finish(watched, /^\/(assets\/|favicon)/);
     });
 
     async function logInHere(page: Awaited<ReturnType<Rig['page']>>['page']): Promise<void> {

@@ -1,25 +1,21 @@
 /** Pages that plugins bring, in a real browser: what a frame reaches by the bridge, and what it does not reach. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { Browser, FrameLocator, Page } from 'playwright-core';
+import type { FrameLocator, Page } from 'playwright-core';
 
-import { type Faults, itInBrowser, noBrowser, openPage, startBrowser } from '../../../support/browser.ts';
+import { type Faults, itInBrowser } from '../../../support/browser.ts';
 import { noFirefox, startFirefox } from '../../../support/firefox.ts';
-import { adminPassword, startPanel, type TestPanel } from '../../../support/panel/panel.ts';
+import { adminPassword, type TestPanel } from '../../../support/panel/panel.ts';
 import { createPluginFolder, type PluginFolder } from '../../../support/plugins/folder.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { until } from '../../../support/until.ts';
+import { extensions, limitMs, type Rig, startRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
-
-const limitMs = 120_000;
-
-const webui = fileURLToPath(new URL('../../../../extensions/webui', import.meta.url));
 
 const manifest = {
     title: 'Probe',
@@ -123,13 +119,6 @@ panel.onContext(({ location }) => void (document.body.dataset.at = location));
 await attempt('end', async () => true);
 `;
 
-const logIn = async (page: Page): Promise<void> => {
-    await page.goto('/');
-    await page.getByLabel('User name').fill('admin');
-    await page.getByLabel('Password').fill(adminPassword);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-};
 const said = async (frame: FrameLocator, name: string): Promise<unknown> => {
     const text = (await frame.locator(`[id="${name}"]`).first().textContent()) ?? '';
     try {
@@ -142,12 +131,12 @@ const said = async (frame: FrameLocator, name: string): Promise<unknown> => {
 describe('pages that plugins bring', { timeout: limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
     let folder: PluginFolder;
+    let rig: Rig;
     let panel: TestPanel;
-    let browser: Browser;
 
     before({ timeout: limitMs }, async () => {
         folder = createPluginFolder();
-        symlinkSync(webui, join(folder.path, 'webui'));
+        symlinkSync(join(extensions, 'webui'), join(folder.path, 'webui'));
         const place = folder.write('probe', code, { manifest });
         mkdirSync(join(place, 'assets'));
         writeFileSync(join(place, 'assets/page.js'), page);
@@ -160,27 +149,17 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
             join(place, 'assets/near.js'),
             "import { connect } from '@portico/sdk/page';\nconst { context } = await connect();\ndocument.body.textContent = `At host ${context.host}`;"
         );
-        panel = await startPanel({
-            environment: { PORTICO_PLUGIN_DIRS: folder.path, PORTICO_LOG_LEVEL: 'error' }
-        });
-        await until(async () => {
-            const { data } = await panel.client.get('/api/plugins');
-            return data.filter((each: { state: string }) => each.state === 'running').length === 2;
-        }, 'both plugins to run');
+        rig = await startRig(['webui', 'probe'], { environment: { PORTICO_PLUGIN_DIRS: folder.path } });
+        ({ panel } = rig);
         await panel.client.post('/api/hosts', { domain: 'shop.example', upstream: '127.0.0.1:3000' });
-        if (noBrowser === undefined) {
-            browser = await startBrowser();
-        }
     });
     after(async () => {
-        await browser?.close();
-        await panel?.close();
+        await rig?.close();
         folder.remove();
     });
 
     const open = async (): Promise<{ page: Page; frame: FrameLocator; faults: Faults }> => {
-        const { page, faults } = await openPage(browser, panel.port);
-        await logIn(page);
+        const { page, faults } = await rig.open();
         await page.getByRole('link', { name: 'Probe page' }).click();
         const frame = page.frameLocator('iframe[title="Probe page"]');
         await frame.locator('#end').waitFor({ timeout: 45_000 });
@@ -267,8 +246,7 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
     });
 
     itWithBrowser('stand on the overview in a card as high as they want', async () => {
-        const { page } = await openPage(browser, panel.port);
-        await logIn(page);
+        const { page } = await rig.open();
         await page.frameLocator('iframe[title="Probe card"]').getByText('A card of a plugin').waitFor();
         await until(
             async () => (await page.locator('iframe[title="Probe card"]').boundingBox())?.height === 300,
@@ -278,8 +256,7 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
     });
 
     itWithBrowser('stand at each host, and know which one it is', async () => {
-        const { page } = await openPage(browser, panel.port);
-        await logIn(page);
+        const { page } = await rig.open();
         const [{ id }] = (await panel.client.get('/api/hosts')).data;
         await page.goto(`/hosts/${id}`);
         await page.frameLocator('iframe[title="Probe near"]').getByText(`At host ${id}`).waitFor();
@@ -287,8 +264,7 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
     });
 
     itWithBrowser('are found by the command palette, with screens, hosts and actions', async () => {
-        const { page, faults } = await openPage(browser, panel.port);
-        await logIn(page);
+        const { page, faults } = await rig.open();
         const find = async (text: string): Promise<void> => {
             await page.keyboard.press('Control+k');
             const field = page.getByRole('combobox', { name: 'Screen, host or action' });
@@ -335,8 +311,7 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
     });
 
     itWithBrowser('are replaced by the generated page when they say nothing', async () => {
-        const { page } = await openPage(browser, panel.port);
-        await logIn(page);
+        const { page } = await rig.open();
         await page.goto('/p/probe');
         await page.getByRole('link', { name: 'Silent page' }).click();
         await page.frameLocator('iframe').getByText('I say nothing').waitFor();

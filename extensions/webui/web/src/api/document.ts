@@ -33,13 +33,19 @@ function part(tag: string | null) {
     };
 }
 
-/** The path of a list by the id of its operation; null while it is not known. */
-export function useListPath(operationId: string | undefined): string | null {
-    const { data } = useDocument(null, operationId !== undefined);
+/** The path of a list by the id of its operation: null without an id, while the document is read, and where the user sees no such list. */
+export function useListPath(operationId: string | undefined): {
+    readonly path: string | null;
+    readonly isPending: boolean;
+} {
+    const { data, error } = useDocument(null, operationId !== undefined);
     const found = Object.entries(data?.paths ?? {}).find(
         ([, methods]) => methods['get']?.operationId === operationId
     );
-    return operationId === undefined ? null : (found?.[0] ?? null);
+    return {
+        path: operationId === undefined ? null : (found?.[0] ?? null),
+        isPending: operationId !== undefined && data === undefined && error === null
+    };
 }
 
 const loaded = new Map<string, Promise<Table>>();

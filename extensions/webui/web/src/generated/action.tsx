@@ -13,20 +13,20 @@ export function Action({
     operation,
     params = {},
     version,
-    title = operation.title
+    title = operation.title,
+    look = lookOf(operation)
 }: {
     readonly operation: Operation;
     readonly params?: Params;
     readonly version?: number | undefined;
     readonly title?: string;
+    readonly look?: 'plain' | 'primary' | 'danger';
 }) {
     const may = useMay();
     const [isOpen, setOpen] = useState(false);
     if (!may(operation.permission)) {
         return null;
     }
-    const look =
-        operation.effect === 'destructive' ? 'danger' : operation.ui.primary === true ? 'primary' : 'plain';
     return (
         <>
             <Button
@@ -52,3 +52,6 @@ export function Action({
 /** Whether an operation opens a dialog: it asks for something, or what it answers comes piece by piece. */
 export const needsForm = (operation: Operation, params: Params): boolean =>
     operation.kind === 'stream' || hasFields(operation, params);
+
+const lookOf = ({ effect, ui }: Operation): 'plain' | 'primary' | 'danger' =>
+    effect === 'destructive' ? 'danger' : ui.primary === true ? 'primary' : 'plain';

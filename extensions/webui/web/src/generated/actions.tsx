@@ -28,8 +28,8 @@ export function Actions({
 }) {
     const may = useMay();
     const [opened, setOpened] = useState<Operation | null>(null);
-    const offered = operations.filter(({ permission }) => may(permission));
-    const shown = offered.length <= most ? offered : offered.toSorted(byWeight).slice(0, most - 1);
+    const offered = operations.filter(({ permission }) => may(permission)).toSorted(byWeight);
+    const shown = offered.slice(0, offered.length <= most ? most : most - 1);
     const rest = offered.filter((each) => !shown.includes(each));
     const choose = (operation: Operation): unknown =>
         needsForm(operation, params) ? setOpened(operation) : press(operation, params, version);

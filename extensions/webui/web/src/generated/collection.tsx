@@ -8,10 +8,9 @@ import { Button } from '../kit/button.tsx';
 import { Waiting } from '../kit/page.tsx';
 import { Table } from '../kit/table.tsx';
 import { Value } from '../kit/value.tsx';
-import type { Schema } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
 import { Action } from './action.tsx';
-import { columnsOf, idOf, labelOf } from './columns.ts';
+import { columnsOf, idOf, itemSchema, labelOf } from './columns.ts';
 import { Filters, type FilterValues } from './filters.tsx';
 import type { Operation, Params } from './operations.ts';
 import { pathOf } from './run.ts';
@@ -31,7 +30,7 @@ export function Collection({
     const { list, create, item } = collection;
     const [filters, setFilters] = useState<FilterValues>({});
     const { rows, error, isPending, more } = useRows<Row>(pathOf(list, params), filters);
-    const schema: Schema = list.answer.items ?? {};
+    const schema = itemSchema(list.answer, rows);
     const label = labelOf(schema, list.ui.label);
     const idKeys = (item?.params ?? ['id']).map((name) => [name, idOf(schema, name)] as const);
     const idsOf = (row: Row): readonly string[] => idKeys.map(([, key]) => String(row[key]));
@@ -51,8 +50,8 @@ export function Collection({
     return (
         <section>
             <div class="row spread">
-                <Filters query={list.query} values={filters} onChange={setFilters} />
-                {create === null ? null : <Action operation={create} params={params} />}
+                <Filters list={list.title} query={list.query} values={filters} onChange={setFilters} />
+                {create === null ? null : <Action operation={create} params={params} look="primary" />}
             </div>
             {isPending || error !== null ? (
                 <Waiting error={error} />

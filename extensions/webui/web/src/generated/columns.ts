@@ -32,6 +32,12 @@ export function columnsOf(schema: Schema): readonly Column[] {
     return columns.length > 0 ? columns : all.slice(0, 1);
 }
 
+/** The schema of a list's items; of what the rows have where the route does not describe them. */
+export function itemSchema({ items = {} }: Schema, rows: readonly object[]): Schema {
+    const keys = items.properties === undefined ? Object.keys(rows[0] ?? {}) : [];
+    return keys.length === 0 ? items : { properties: Object.fromEntries(keys.map((key) => [key, {}])) };
+}
+
 /** Name of the property that names an item: what the route says, else the first that is usual. */
 export function labelOf(schema: Schema, said: string | undefined): string | undefined {
     const keys = Object.keys(schema.properties ?? {});

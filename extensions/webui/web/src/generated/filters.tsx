@@ -11,17 +11,23 @@ const most = 4;
 
 /** One control for each filter that a page can show. */
 export function Filters({
+    list,
     query,
     values,
     onChange
 }: {
+    /** Name of the list: a page may have several. */
+    readonly list: string;
     readonly query: readonly Parameter[];
     readonly values: FilterValues;
     readonly onChange: (values: FilterValues) => void;
 }) {
     const shown = query.filter(({ name }) => !notFilters.has(name)).slice(0, most);
+    if (shown.length === 0) {
+        return <span />;
+    }
     return (
-        <div class="row filters" role="search">
+        <div class="row filters" role="search" aria-label={list}>
             {shown.map(({ name, schema }) => (
                 <Filter
                     key={name}

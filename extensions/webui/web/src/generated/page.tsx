@@ -5,6 +5,7 @@ import { Link, useSearchParams } from 'wouter-preact';
 import { useDocument } from '../api/document.ts';
 import { useMay } from '../api/queries.ts';
 import { Page, Waiting } from '../kit/page.tsx';
+import { TabBar } from '../kit/tabs.tsx';
 import type { Tag } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
@@ -147,7 +148,7 @@ function Tabs({
         return null;
     }
     return (
-        <nav class="tabs" aria-label={title}>
+        <TabBar label={title} chosen={shown?.list.id ?? ''}>
             {model.collections.map((each) => (
                 <Link
                     key={each.list.id}
@@ -162,6 +163,6 @@ function Tabs({
                     {t(text)}
                 </Link>
             ))}
-        </nav>
+        </TabBar>
     );
 }

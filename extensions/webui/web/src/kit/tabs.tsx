@@ -1,3 +1,5 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { Link, useLocation, useSearchParams } from 'wouter-preact';
 
 /** One tab: the part of a screen that the address's `tab` names. */
@@ -18,7 +20,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
     const [location] = useLocation();
     const chosen = useTab(tabs);
     return (
-        <nav class="tabs" aria-label={label}>
+        <TabBar label={label} chosen={chosen}>
             {tabs.map(({ id, title }, index) => (
                 <Link
                     key={id}
@@ -28,6 +30,31 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
                     {title}
                 </Link>
             ))}
+        </TabBar>
+    );
+}
+
+/** What holds the links of tabs. On a narrow screen it scrolls, and the chosen one is brought into view. */
+export function TabBar({
+    label,
+    chosen,
+    children
+}: {
+    readonly label: string;
+    /** Changes when another tab is chosen. */
+    readonly chosen: string;
+    readonly children: ComponentChildren;
+}) {
+    const bar = useRef<HTMLElement>(null);
+    useEffect(() => {
+        const link = bar.current?.querySelector<HTMLElement>('[aria-current=page]');
+        if (bar.current !== null && link) {
+            bar.current.scrollLeft = link.offsetLeft - bar.current.offsetLeft - 16;
+        }
+    }, [chosen]);
+    return (
+        <nav ref={bar} class="tabs" aria-label={label}>
+            {children}
         </nav>
     );
 }

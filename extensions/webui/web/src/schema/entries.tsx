@@ -110,8 +110,15 @@ function ChoiceEntry({ id, describedBy, shape, value, isRequired, onChange }: En
 
 /** The id of an item of another list. Where that list cannot be read, the id itself is entered. */
 function ReferenceEntry(props: EntryProps) {
-    const path = useListPath(props.shape.schema['x-ui']?.ref);
+    const { path, isPending } = useListPath(props.shape.schema['x-ui']?.ref);
     const { data, error } = useRead<readonly Record<string, unknown>[]>(path);
+    if (isPending || (path !== null && data === undefined && error === null)) {
+        return (
+            <select id={props.id} aria-describedby={props.describedBy} aria-busy="true" disabled>
+                <option>{t('Loading …')}</option>
+            </select>
+        );
+    }
     if (data === undefined || error !== null) {
         return <TextEntry {...props} />;
     }
@@ -186,7 +193,7 @@ function Suggestions({
     readonly of: string | undefined;
     readonly onChoose: (value: string) => void;
 }) {
-    const { data } = useRead<readonly Record<string, unknown>[]>(useListPath(of));
+    const { data } = useRead<readonly Record<string, unknown>[]>(useListPath(of).path);
     return data === undefined || data.length === 0 ? null : (
         <select
             aria-label={t('Add')}

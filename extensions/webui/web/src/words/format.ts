@@ -29,6 +29,10 @@ export function fullTime(time: string): string {
     );
 }
 
+/** The sentence for one thing or for another number of them, as the language counts. */
+export const counted = (count: number, one: string, others: string): string =>
+    new Intl.PluralRules(language()).select(count) === 'one' ? one : others;
+
 /** A number with its unit: the `x-unit` of its schema. */
 export function quantity(value: number, unit: string | undefined): string {
     const number = (digits = 2): string =>

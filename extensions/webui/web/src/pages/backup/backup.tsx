@@ -5,7 +5,7 @@ import { useMay, useRead } from '../../api/queries.ts';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/table.tsx';
 import { Badge, Value } from '../../kit/value.tsx';
-import { quantity } from '../../words/format.ts';
+import { counted, quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { base, type Repository, type Snapshot, type Source } from './backup-view.ts';
 import { SnapshotPage } from './snapshot.tsx';
@@ -77,7 +77,7 @@ function Snapshots({ repository }: { readonly repository: Repository }) {
             <p class="row">
                 <Badge text={repository.state} />
                 <span class="dim">
-                    {t('{count} snapshots', { count: data.length })}
+                    {counted(data.length, t('1 snapshot'), t('{count} snapshots', { count: data.length }))}
                     {repository.storedBytes === null ? '' : ` · ${quantity(repository.storedBytes, 'byte')}`}
                 </span>
             </p>

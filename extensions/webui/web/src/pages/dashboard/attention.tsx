@@ -6,7 +6,7 @@ import { useRows } from '../../api/rows.ts';
 import { CopyButton } from '../../kit/copy.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Badge } from '../../kit/value.tsx';
-import { relativeTime } from '../../words/format.ts';
+import { counted, relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { type CertificateView, lifeOf } from '../certificates/certificate-view.ts';
 import type { EngineStatus } from '../engine/engine-status.ts';
@@ -84,7 +84,16 @@ function useEngineProblems(isWanted: boolean): readonly Problem[] | null {
         ...(data.drifted ? [engine('warning', t('It does not run what the panel left. See drift.'))] : []),
         ...(data.pending === 0
             ? []
-            : [engine('warning', t('{count} changes wait for a reload', { count: data.pending }))])
+            : [
+                  engine(
+                      'warning',
+                      counted(
+                          data.pending,
+                          t('1 change waits for a reload'),
+                          t('{count} changes wait for a reload', { count: data.pending })
+                      )
+                  )
+              ])
     ];
 }
 

@@ -40,7 +40,7 @@ export interface Deployment {
 /** Where the routes of the plugin are. */
 export const base = '/api/plugins/deploy';
 
-/** Colours of the states of projects and deployments. */
+/** Colours of the states of projects, deployments and previews. */
 export const tones: Readonly<Record<string, Tone>> = {
     live: 'good',
     failed: 'bad',
@@ -49,8 +49,18 @@ export const tones: Readonly<Record<string, Tone>> = {
     deploying: 'busy',
     building: 'busy',
     releasing: 'busy',
-    canary: 'busy'
+    canary: 'busy',
+    'awaiting-approval': 'warning'
 };
+
+/** States of previews in words. */
+export const previewStates = (): Readonly<Record<string, string>> => ({
+    'awaiting-approval': t('waits for approval'),
+    building: t('is being built'),
+    live: t('serves'),
+    failed: t('failed'),
+    closed: t('is over')
+});
 
 /** Whether a deployment is under way. */
 export const isActive = ({ state }: Deployment): boolean =>

@@ -2,18 +2,18 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
-import { call } from '../../api/client.ts';
 import { invalidate, useMay, useRead } from '../../api/queries.ts';
-import { useRows } from '../../api/rows.ts';
+import { type Rows, useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
 import { Log } from '../../kit/log.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { confirm } from '../../kit/questions.tsx';
-import { toast, toastFailure } from '../../kit/toast.tsx';
 import { Badge, Value } from '../../kit/value.tsx';
 import { quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
+import { act } from './act.ts';
 import { base, type Deployment, isActive, type Project, tones, triggerOf } from './deploy-view.ts';
+import { Previews, usePreviews } from './previews.tsx';
 import { Steps } from './steps.tsx';
 
 const activeEveryMs = 2_000;
@@ -24,7 +24,8 @@ export default function ProjectPage({ id }: { readonly id: string }) {
     const may = useMay();
     const { data: project, error } = useRead<Project>(path);
     const deployments = useRows<Deployment>(`${path}/deployments`, { limit: 30 });
-    const active = deployments.rows.some(isActive);
+    const previews = usePreviews(path);
+    const active = deployments.rows.some(isActive) || previews.rows.some(({ state }) => state === 'building');
     useEffect(() => {
         if (!active) {
             return undefined;
@@ -51,7 +52,27 @@ export default function ProjectPage({ id }: { readonly id: string }) {
         >
             {project === undefined || deployments.isPending ? (
                 <Waiting error={error ?? deployments.error} />
-            ) : deployments.rows.length === 0 ? (
+            ) : (
+                <>
+                    <Previews previews={previews} />
+                    <Timeline deployments={deployments} project={project} />
+                </>
+            )}
+        </Page>
+    );
+}
+
+/** What was deployed, newest first. */
+function Timeline({
+    deployments,
+    project
+}: {
+    readonly deployments: Rows<Deployment>;
+    readonly project: Project;
+}) {
+    return (
+        <>
+            {deployments.rows.length === 0 ? (
                 <p class="empty">{t('Nothing was deployed yet')}</p>
             ) : (
                 <ol class="timeline" aria-label={t('Releases')}>
@@ -61,23 +82,8 @@ export default function ProjectPage({ id }: { readonly id: string }) {
                 </ol>
             )}
             {deployments.more === null ? null : <Button onPress={deployments.more}>{t('Show more')}</Button>}
-        </Page>
+        </>
     );
-}
-
-/** Does a thing to a project, and reads it again. */
-async function act(
-    path: string,
-    method: string,
-    below: string,
-    title: string,
-    body: object = {}
-): Promise<void> {
-    await call(method, path + below, { body }).then(
-        () => toast(t('Done: {what}', { what: title })),
-        toastFailure
-    );
-    await invalidate(base);
 }
 
 function Release({ deployment, project }: { readonly deployment: Deployment; readonly project: Project }) {

@@ -12,6 +12,7 @@ import { confirm } from '../../kit/questions.tsx';
 import { Table } from '../../kit/table.tsx';
 import { toast, toastFailure } from '../../kit/toast.tsx';
 import { Badge, Value } from '../../kit/value.tsx';
+import { counted } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 
 interface Revision {
@@ -96,7 +97,13 @@ function RevisionDialog({
         const question = t('Bring all hosts back to how they were at revision {number}?', { number });
         if (await confirm(question, t('Bring them back'))) {
             await call<{ changed: number }>('POST', `${path}/restore`).then(({ data: { changed } }) => {
-                toast(t('{count} hosts were brought back', { count: changed }));
+                toast(
+                    counted(
+                        changed,
+                        t('1 host was brought back'),
+                        t('{count} hosts were brought back', { count: changed })
+                    )
+                );
                 onClose();
             }, toastFailure);
             await queries.invalidateQueries();

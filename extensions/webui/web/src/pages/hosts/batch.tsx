@@ -5,6 +5,7 @@ import { readAll } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
 import { confirm } from '../../kit/questions.tsx';
 import { toast, toastFailure } from '../../kit/toast.tsx';
+import { counted } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 
 /** As many as one change takes. */
@@ -31,12 +32,16 @@ export function BatchBar({
             toastFailure
         );
     const run = async (action: 'enable' | 'disable' | 'delete'): Promise<void> => {
-        const question = t('Remove {count} hosts? They are no longer served.', { count });
+        const question = counted(
+            count,
+            t('Remove 1 host? It is no longer served.'),
+            t('Remove {count} hosts? They are no longer served.', { count })
+        );
         if (action === 'delete' && !(await confirm(question, t('Remove')))) {
             return;
         }
         await inParts(ids, action).then(() => {
-            toast(t('Done for {count} hosts', { count }));
+            toast(counted(count, t('Done for 1 host'), t('Done for {count} hosts', { count })));
             onDone();
         }, toastFailure);
         await invalidate('/api/hosts');

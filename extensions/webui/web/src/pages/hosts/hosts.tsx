@@ -8,6 +8,7 @@ import { Icon } from '../../kit/icon.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { Badge } from '../../kit/value.tsx';
 import { type VirtualColumn, VirtualTable } from '../../kit/virtual-table.tsx';
+import { counted } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { BatchBar } from './batch.tsx';
 import { HostFilters } from './filters.tsx';
@@ -44,7 +45,7 @@ export default function Hosts() {
             <div class="row spread">
                 <HostFilters />
                 <span class="dim" role="status">
-                    {isPending ? '' : t('{count} hosts', { count: total })}
+                    {isPending ? '' : counted(total, t('1 host'), t('{count} hosts', { count: total }))}
                 </span>
             </div>
             {chosen.size === 0 ? null : (

@@ -96,7 +96,8 @@ function Channel({ channel }: { readonly channel: ChannelView }) {
                 ) : null}
             </header>
             <p class="dim">
-                {t(type)} · {url ?? to?.join(', ')} · {events.join(', ')}
+                {t(type)} · {url ?? to?.join(', ')} ·{' '}
+                {events.map((event) => (event === '*' ? t('all events') : event)).join(', ')}
             </p>
             <details>
                 <summary>{t('What was sent')}</summary>

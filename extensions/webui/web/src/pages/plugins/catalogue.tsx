@@ -87,7 +87,7 @@ function ByName({ onChoose }: { readonly onChoose: (wanted: Wanted) => void }) {
     const [name, setName] = useState('');
     return (
         <form
-            class="row"
+            class="row by-name"
             onSubmit={(event) => {
                 event.preventDefault();
                 const at = name.lastIndexOf('@');

@@ -91,9 +91,7 @@ function Installed({ canManage }: { readonly canManage: boolean }) {
             {data.safeMode === null ? null : (
                 <div class="banner bad" role="alert">
                     <Icon name="warning" />
-                    <div>
-                        <strong>{t('Safe mode: no plugin is loaded.')}</strong> {data.safeMode}
-                    </div>
+                    <div>{t(data.safeMode)}</div>
                 </div>
             )}
             <Table
