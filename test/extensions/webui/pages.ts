@@ -315,19 +315,7 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         const web = join(extensions, 'webui');
         const assets = join(web, 'pages/assets');
         const names = readdirSync(assets).filter((name) => /\.(js|css)$/.test(name));
-        const bytes = (some: Iterable<string>): number =>
-            [...some].reduce((all, name) => all + gzipSync(readFileSync(join(assets, name))).length, 0);
-        /** A file with all that it imports at once. */
-        const whole = (name: string, seen = new Set<string>()): Set<string> => {
-            if (!seen.has(name)) {
-                seen.add(name);
-                const text = readFileSync(join(assets, name), 'utf8');
-                [...text.matchAll(/(?:from|import)"\.\/([^"]+)"/g)].forEach(([, next]) =>
-                    whole(String(next), seen)
-                );
-            }
-            return seen;
-        };
+        const { bytes, whole } = sizesIn(assets);
         const html = readFileSync(join(web, 'pages/index.html'), 'utf8');
         const first = [...html.matchAll(/\/assets\/([^"]+)"/g)].map(([, name]) => String(name));
         const login = new Set(first.flatMap((name) => [...whole(name)]));
@@ -337,6 +325,17 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
             const isTerminal = name.startsWith('terminal-');
             expect(bytes(all), `a screen with ${name}`).to.be.below(isTerminal ? 250_000 : 120_000);
             expect(bytes([name]), name).to.be.below(isTerminal ? 95_000 : 40_000);
+        }
+        const files = join(extensions, 'filemanager/assets');
+        const ofFiles = sizesIn(files);
+        const page = ofFiles.whole('page.js');
+        for (const [part, most] of [
+            ['terminal', 95_000],
+            ['code', 150_000]
+        ] as const) {
+            const name = readdirSync(files).find((each) => each.startsWith(`${part}-`)) ?? part;
+            const lazy = [...ofFiles.whole(name)].filter((each) => !page.has(each));
+            expect(ofFiles.bytes(lazy), part).to.be.between(10_000, most);
         }
 
         const words = JSON.parse(readFileSync(join(web, 'web/src/words/zh.json'), 'utf8')) as object;
@@ -352,3 +351,26 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         expect(sentences.filter((sentence) => !Object.hasOwn(words, sentence))).to.equal([]);
     });
 });
+
+/** Sizes of built files, as they are sent. */
+function sizesIn(folder: string): {
+    bytes(names: Iterable<string>): number;
+    /** A file with all that it imports at once. */
+    whole(name: string): Set<string>;
+} {
+    const whole = (name: string, seen = new Set<string>()): Set<string> => {
+        if (!seen.has(name)) {
+            seen.add(name);
+            const text = readFileSync(join(folder, name), 'utf8');
+            [...text.matchAll(/(?:from|import)"\.\/([^"]+)"/g)].forEach(([, next]) =>
+                whole(String(next), seen)
+            );
+        }
+        return seen;
+    };
+    return {
+        bytes: (names) =>
+            [...names].reduce((all, name) => all + gzipSync(readFileSync(join(folder, name))).length, 0),
+        whole
+    };
+}
