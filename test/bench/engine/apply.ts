@@ -2,7 +2,10 @@
 import { cpSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
+import Sqlite from 'better-sqlite3';
 
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { startCaddy, type TestCaddy } from '../../support/engine/caddy.ts';
@@ -74,7 +77,9 @@ interface Fleet {
     readonly upstreams: readonly string[];
 }
 
-type Times = Readonly<Record<'settings' | 'reload' | 'bare' | 'upstream' | 'toggle' | 'create', number>>;
+type Times = Readonly<
+    Record<'settings' | 'reload' | 'bare' | 'durable' | 'upstream' | 'toggle' | 'create', number>
+>;
 
 async function ok(answer: Promise<{ readonly code: number; readonly text: string }>): Promise<void> {
     const { code, text } = await answer;
@@ -102,6 +107,24 @@ async function twin({ panel, client, bare }: Fleet): Promise<string> {
         .replaceAll(new RegExp(`\\b${panel.httpsPort}\\b`, 'g'), String(bare.settings.httpsPort));
 }
 
+/** Writes one row for good on the panel's disk, with nothing but SQLite. */
+function bareWriter(folder: string): { write(): number; close(): void } {
+    const database = new Sqlite(join(folder, 'bench.db'));
+    database.pragma('journal_mode = WAL');
+    database.pragma('synchronous = FULL');
+    database.exec('create table row (text text)');
+    const insert = database.prepare('insert into row values (?)');
+    insert.run('the first write makes the file of the log');
+    return {
+        write() {
+            const began = performance.now();
+            insert.run('x'.repeat(1000));
+            return performance.now() - began;
+        },
+        close: () => void database.close()
+    };
+}
+
 async function timesOf(fleet: Fleet, count: number): Promise<Times> {
     const { panel, client, bare, upstreams } = fleet;
     const host = nameOf(count - 1);
@@ -110,12 +133,14 @@ async function timesOf(fleet: Fleet, count: number): Promise<Times> {
         settings: [],
         reload: [],
         bare: [],
+        durable: [],
         upstream: [],
         toggle: [],
         create: []
     };
     await ok(client.put(`/api/hosts/${id}`, headers('bench0')));
     const config = await twin(fleet);
+    const disk = bareWriter(panel.dataDir);
     for (let n = 1; n <= repeats; n += 1) {
         await wait(windowMs);
         taken.reload.push(
@@ -144,7 +169,9 @@ async function timesOf(fleet: Fleet, count: number): Promise<Times> {
                 (seen) => seen.mark === `bench${n}`
             )
         );
+        taken.durable.push(disk.write());
     }
+    disk.close();
     const other = nameOf(1);
     for (let n = 1; n <= repeats * 3; n += 1) {
         const wanted = n % 2;
@@ -230,7 +257,13 @@ export async function bench(report: Report): Promise<void> {
                 });
                 report.add({
                     target: '',
-                    what: `the behaviour of a host, which waits for old connections, against the same, ${count} hosts`,
+                    what: `the bare call and one durable write of bare SQLite against the bare call, ${count} hosts`,
+                    value: (times.bare + times.durable) / times.bare,
+                    of: `${number(times.durable)} ms for the write`
+                });
+                report.add({
+                    target: '',
+                    what: `the behaviour of a host, which waits for the former listeners, against the same, ${count} hosts`,
                     value: times.reload / times.bare,
                     of: `${number(times.reload)} of ${number(times.bare)} ms`
                 });
