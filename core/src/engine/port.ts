@@ -65,7 +65,7 @@ export interface LogOptions {
 
 /** How a configuration is loaded. */
 export interface LoadOptions {
-    /** Waits a moment for the connections that the previous configuration still answers; usually 100 ms at most. */
+    /** Waits a moment for the connections that the previous configuration still answers, 25 ms at most. */
     readonly drain?: boolean;
 }
 

@@ -263,7 +263,7 @@ export async function bench(report: Report): Promise<void> {
                 });
                 report.add({
                     target: '',
-                    what: `the behaviour of a host, which waits for the former listeners, against the same, ${count} hosts`,
+                    what: `the behaviour of a host, which waits for connections where there are any, against the same, ${count} hosts`,
                     value: times.reload / times.bare,
                     of: `${number(times.reload)} of ${number(times.bare)} ms`
                 });

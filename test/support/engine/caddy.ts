@@ -6,7 +6,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { watchFormerConnections } from '../../../core/src/engine/caddy/config/former-connections.ts';
+import { drainFormerConnections } from '../../../core/src/engine/caddy/config/former-connections.ts';
 import { SiteTable } from '../../../core/src/engine/files/table/table.ts';
 import type { EngineConfig } from '../../../core/src/engine/port.ts';
 import type { CompileContext } from '../../../core/src/engine/render/compile/context.ts';
@@ -152,7 +152,6 @@ export const startCaddy = async (
         async apply(change) {
             const step = projection.change(change);
             if (step.needsReload) {
-                const drained = watchFormerConnections(new Set([all.httpPort, all.httpsPort]));
                 try {
                     await load(step.config());
                 } catch (error) {
@@ -161,8 +160,8 @@ export const startCaddy = async (
                 }
 
                 projection.loaded();
-                // As the panel does: the previous configuration may still accept connections for a moment.
-                await drained();
+                // As the panel does: the previous configuration may still have connections.
+                await drainFormerConnections(new Set([all.httpPort, all.httpsPort]));
             }
 
             await table.apply(step.table);

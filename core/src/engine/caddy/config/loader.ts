@@ -7,7 +7,7 @@ import { type AdminRequest, requestWatched, type StallTiming } from '../admin.ts
 import { type Listener, listenersOf, probeListeners } from '../listeners.ts';
 import { readOrigin, withOrigin, withoutOrigin } from '../origin.ts';
 import { startConfig } from '../process/process.ts';
-import { watchFormerConnections } from './former-connections.ts';
+import { drainFormerConnections } from './former-connections.ts';
 import { parseConfig, readLastConfig, saveWhenLoaded } from './last-config.ts';
 
 /** What a loader works with. */
@@ -67,9 +67,6 @@ export class ConfigLoader {
             throw new EngineRejected(problems.join('; '));
         }
 
-        const drained = drain
-            ? watchFormerConnections(new Set(this.#listening.map(({ port }) => port)))
-            : null;
         const home = this.#options.home();
         const body = JSON.stringify(withOrigin(config, home, readOrigin(home)));
         await this.#saved;
@@ -81,8 +78,11 @@ export class ConfigLoader {
         });
         this.#saved = this.#save(home, body, loading);
         await loading;
+        const former = this.#listening;
         this.remember(config);
-        await drained?.();
+        if (drain) {
+            await drainFormerConnections(new Set(former.map(({ port }) => port)));
+        }
     }
 
     /** Resolves when the last configuration is on the disk. Never rejects. */
