@@ -27,6 +27,8 @@ const code = pluginModule(
                 return { steps: payload.steps };
             }));
         } });
+    ctx.route({ method: 'GET', path: '/wait', id: 'wait', access: 'read', summary: 'Read and never end', timeoutSeconds: 600,
+        handler: ({ signal }) => new Promise((_resolve, reject) => { done.push('wait'); signal.addEventListener('abort', () => reject(signal.reason)); }) });
     const rows = Array.from({ length: 200 }, (_, id) => ({ id, text: 'x'.repeat(200) }));
     ctx.route({ method: 'GET', path: '/rows', id: 'rows', access: 'read', summary: 'A long list', validate: { query: joi.object({ ...sdk.pages.query(200) }) },
         handler: ({ query }) => { const { rows: shown, page } = sdk.pages.ordered(rows, query); return sdk.reply.list(shown, page); } });

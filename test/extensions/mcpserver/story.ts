@@ -297,14 +297,21 @@ describe('mcpserver: changes', { timeout: limitMs }, () => {
         expect(await pending()).to.equal([]);
     });
 
-    it('expires with the plugin, whose sessions end', async () => {
+    it('expires with the plugin, whose sessions and calls end', async () => {
         await rig.set({ approvalWaitSeconds: 0 });
-        const client = await rig.connect(await rig.token(permissions), 'legacy');
+        const agent = await rig.token(permissions);
+        const client = await rig.connect(agent, 'legacy');
         const { approval } = await call(client, 'helper__note', note('too late'));
         expect((await admin().get(`${base}/status`)).data).to.include({ pendingApprovals: 1 });
+        const under = call(await rig.connect(agent, 'auto'), 'helper__wait').then(
+            ({ code }) => code as number,
+            () => 'cut'
+        );
+        await until(async () => (await done()).includes('wait'), 'the call');
         const begun = performance.now();
         expect(await admin().put('/api/plugins/mcpserver', { enabled: false })).to.include({ code: 0 });
-        expect(performance.now() - begun).to.be.below(6_000);
+        expect(performance.now() - begun).to.be.below(10_000); // a call that is waited for is cut after 30 s
+        expect([50300, 'cut']).to.include(await under);
         expect(await admin().put('/api/plugins/mcpserver', { enabled: true })).to.include({ code: 0 });
         await until(async () => (await admin().get(`${base}/status`)).code === 0);
         expect((await admin().get(`${base}/status`)).data).to.include({ pendingApprovals: 0, sessions: 0 });
