@@ -123,34 +123,42 @@ async function beginSecond(): Promise<void> {
     void machine.call('POST', '/api/plugins/container/stacks/found/adopt', {}).catch(() => undefined);
 }
 
+/** Cuts all of it, and starts the panel again. */
+async function cutAll(): Promise<void> {
+    const script = fileURLToPath(new URL('../support/faulty-registry.mjs', import.meta.url));
+    const ports = [registryAddress, faultyRegistry].map((address) => address.split(':')[1] ?? '');
+    const faulty = machine.spawn(process.execPath, [script, ...ports]);
+    try {
+        await until(async () => (await machine.reach(faultyRegistry)) > 0, 'the registry');
+        await prepare();
+        await beginFirst();
+        expect(left('.builds').length).to.equal(1);
+        await machine.killPanel();
+    } finally {
+        faulty.kill('SIGKILL');
+        await once(faulty, 'exit');
+    }
+    await machine.startPanel();
+    try {
+        await beginSecond();
+        await machine.killPanel();
+    } finally {
+        process.kill(machine.engine.registry, 'SIGCONT');
+        machine.engine.resume();
+    }
+    await machine.startPanel();
+}
+
 describe('kill -9 of a whole panel', patient, () => {
     before(patient, async () => {
         if (noEngine !== undefined) {
             return;
         }
         machine = await PanelBesideEngine.start(['container']);
-        const script = fileURLToPath(new URL('../support/faulty-registry.mjs', import.meta.url));
-        const ports = [registryAddress, faultyRegistry].map((address) => address.split(':')[1] ?? '');
-        const faulty = machine.spawn(process.execPath, [script, ...ports]);
-        try {
-            await until(async () => (await machine.reach(faultyRegistry)) > 0, 'the registry');
-            await prepare();
-            await beginFirst();
-            expect(left('.builds').length).to.equal(1);
-            await machine.killPanel();
-        } finally {
-            faulty.kill('SIGKILL');
-            await once(faulty, 'exit');
-        }
-        await machine.startPanel();
-        try {
-            await beginSecond();
-            await machine.killPanel();
-        } finally {
-            process.kill(machine.engine.registry, 'SIGCONT');
-            machine.engine.resume();
-        }
-        await machine.startPanel();
+        await cutAll().catch(async (error: unknown) => {
+            await machine.close();
+            throw error;
+        });
     });
 
     after(patient, () => machine?.close());
