@@ -36,6 +36,7 @@ const system = (): readonly Place[] => [
 /** Plugins whose first screen is made by hand. What is generated for them is linked from there. */
 const handMade: Readonly<Record<string, string>> = {
     ai: '/assistant',
+    appstore: '/appstore',
     backup: '/backup',
     container: '/containers',
     deploy: '/deploy',

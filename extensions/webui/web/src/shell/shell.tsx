@@ -52,6 +52,8 @@ const Deploy = screen(() => import('../pages/deploy/deploy.tsx'));
 const DeployProject = screen(() => import('../pages/deploy/project.tsx'));
 const Containers = screen(() => import('../pages/containers/containers.tsx'));
 const Container = screen(() => import('../pages/containers/container.tsx'));
+const AppStore = screen(() => import('../pages/appstore/appstore.tsx'));
+const App = screen(() => import('../pages/appstore/app.tsx'));
 const Assistant = screen(() => import('../pages/assistant/assistant.tsx'));
 const DnsProviders = screen(() => import('../pages/dns/dns-providers.tsx'));
 const Plugins = screen(() => import('../pages/plugins/plugins.tsx'));
@@ -124,6 +126,8 @@ function Screens() {
                 <Route path="/containers/:id">
                     {({ id }: { id: string }) => <Container key={id} id={id} />}
                 </Route>
+                <Route path="/appstore" component={AppStore} />
+                <Route path="/appstore/app" component={App} />
                 <Route path="/assistant" component={Assistant} />
                 <Route path="/dns-providers" component={DnsProviders} />
                 <Route path="/plugins" component={Plugins} />
