@@ -124,10 +124,10 @@ async function measureEngine(report: Report): Promise<void> {
         const client = await counted.login();
         await until(async () => (await client.get('/api/plugins/monitoring')).data.state === 'running');
         await client.put('/api/settings', { 'engine.accessLog': true });
-        const site = ({ httpPort, enginePid }: PanelProcess): Variant => ({
-            url: `http://127.0.0.1:${httpPort}/`,
+        const site = (panel: PanelProcess): Variant => ({
+            url: `http://127.0.0.1:${panel.httpPort}/`,
             headers: { host: nameOf(1) },
-            pid: enginePid() ?? 0
+            pid: panel.enginePid() ?? 0
         });
         const seen = async (): Promise<number> => {
             const { data } = await client.get('/api/plugins/monitoring/traffic');
