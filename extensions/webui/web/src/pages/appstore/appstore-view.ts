@@ -29,7 +29,7 @@ export interface WholeApp extends App {
 }
 
 /** One field of an app's own form. */
-export interface FormField {
+interface FormField {
     readonly name: string;
     readonly type: string;
     readonly label: string;

@@ -26,7 +26,7 @@ export interface Container {
 }
 
 /** A port of a container that is published. */
-export interface Port {
+interface Port {
     readonly containerPort: number;
     readonly protocol: string;
     readonly hostPort: number;
