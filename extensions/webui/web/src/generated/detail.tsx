@@ -62,7 +62,9 @@ export function ItemPage({
                 row === undefined ? null : <ItemActions item={item} params={params} row={row} name={title} />
             }
         >
-            {row === undefined ? (
+            {row === undefined && data !== undefined ? (
+                <p class="empty">{t('It is not there any more.')}</p>
+            ) : row === undefined ? (
                 <Waiting error={error} />
             ) : (
                 <>
