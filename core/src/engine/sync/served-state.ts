@@ -234,7 +234,9 @@ export class ServedState {
     }
 
     async #loadConfig(config: EngineConfig): Promise<void> {
-        const drain = this.#changesProfile() || !isDeepStrictEqual(tlsOf(this.#loaded), tlsOf(config));
+        const drain =
+            this.#changesProfile() ||
+            !isDeepStrictEqual(certificatesOf(this.#loaded), certificatesOf(config));
         await this.#options.driver.load(config, { drain });
         this.#loads += 1;
         this.#loadedAt = performance.now();
@@ -291,7 +293,8 @@ const checkAnswers = async (driver: EngineDriver): Promise<void> => {
     }
 };
 
-/** The certificates of a configuration, and how more are got. */
-function tlsOf(config: EngineConfig | null): unknown {
-    return (config?.['apps'] as { readonly tls?: unknown } | undefined)?.tls;
+/** The certificates that a configuration brings. */
+function certificatesOf(config: EngineConfig | null): unknown {
+    return (config?.['apps'] as { readonly tls?: { readonly certificates?: unknown } } | undefined)?.tls
+        ?.certificates;
 }
