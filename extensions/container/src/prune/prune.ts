@@ -149,7 +149,7 @@ export class Prune {
     /**
      * Begins a task that removes what there is to remove now. What is used again meanwhile is left.
      *
-     * @param seen The list that a dry run with the same input showed: nothing else is removed
+     * @param seen - the list that a dry run with the same input showed: nothing else is removed
      * @throws VERSION_STALE 41200 with the list of now, when it is not the one that was seen
      */
     async begin(input: PruneInput, seen: string | undefined, actor: Actor): Promise<TaskView> {

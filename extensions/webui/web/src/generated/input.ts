@@ -3,13 +3,6 @@ import { filled } from '../schema/changes.ts';
 import { isWritable, type Schema } from '../schema/schema.ts';
 import type { Operation, Params } from './operations.ts';
 
-/** A file that an operation takes. */
-export interface FileInput {
-    /** Media types. */
-    readonly accepts: readonly string[];
-    readonly maxBytes: number;
-}
-
 /** The parts of a request. */
 export interface Input {
     readonly params: Params;

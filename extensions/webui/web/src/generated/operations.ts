@@ -2,7 +2,13 @@
 import { type Document, type OperationUi, type RawOperation, resolve } from '../schema/document.ts';
 import { inWords, plain, type Schema } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
-import type { FileInput } from './input.ts';
+
+/** A file that an operation takes. */
+interface FileInput {
+    /** Media types. */
+    readonly accepts: readonly string[];
+    readonly maxBytes: number;
+}
 
 /** One operation. */
 export interface Operation {
