@@ -4,7 +4,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { ConfigTarget,Configurations } from '../config/configurations.ts';
+import type { ConfigTarget, Configurations } from '../config/configurations.ts';
 import { hasStatusListen, statusPath } from '../config/render.ts';
 import { askFastCgi } from '../fpm/fastcgi.ts';
 import type { Masters } from '../fpm/masters.ts';
