@@ -2,8 +2,17 @@
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 
-/** Audited resources whose changes may give or take permissions. */
-const permitting = new Set(['users', 'tokens', 'grants', 'sessions', 'plugins', 'settings']);
+/** Audited resources whose changes may give or take permissions; an import is one of `panel`. */
+const permitting = new Set([
+    'users',
+    'roles',
+    'tokens',
+    'grants',
+    'sessions',
+    'plugins',
+    'settings',
+    'panel'
+]);
 
 /** Registers the taps. */
 export function registerHooks(ctx: Ctx, { toolsChanged }: Services): void {

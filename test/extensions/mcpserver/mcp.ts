@@ -5,7 +5,7 @@ import { type Client, ProtocolError } from '@modelcontextprotocol/client';
 
 import { until } from '../../support/until.ts';
 import { orders, writeHelper } from './helper.ts';
-import { base, contentOf, createRig, type McpRig, type ToolData } from './rig.ts';
+import { base, contentOf, createRig, type McpRig, type ToolData, watchTools } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -129,6 +129,41 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
                 status: 404
             });
             expect(await call(client, 'hosts__get')).to.include({ code: 40400 });
+            await client.close();
+        });
+    }
+
+    for (const mode of modes) {
+        it(`tells an agent when its user loses a permission or gets it again (${mode})`, async () => {
+            const { client: admin } = rig.panel;
+            const role = `agents-${mode}`;
+            const held = ['mcpserver:use', 'hosts:read', 'helper:read'];
+            await admin.post('/api/users/roles', { name: role, permissions: held });
+            await admin.post('/api/users/roles', { name: `${role}-less`, permissions: ['mcpserver:use'] });
+            const session = await rig.panel.tokenOf(role, role);
+            const { data: document } = await admin.post('/api/import-export/export', { sections: ['roles'] });
+            const agent = await rig.token(['hosts:read', 'helper:read'], session);
+            const client = await rig.connect(agent, mode);
+            const isTold = await watchTools(client, mode);
+            await isTold(() =>
+                admin.put(`/api/users/roles/${role}`, { permissions: ['mcpserver:use', 'hosts:read'] })
+            );
+            expect(await names(client))
+                .to.include('hosts__list')
+                .and.to.not.include('helper__log');
+            await isTold(async () => {
+                const { data: task } = await admin.post('/api/import-export/import', {
+                    document,
+                    mode: 'merge'
+                });
+                await until(
+                    async () => (await admin.get(`/api/tasks/${task.id}`)).data.state === 'succeeded'
+                );
+            });
+            expect(await names(client)).to.include(['hosts__list', 'helper__log']);
+            const { data: users } = await admin.get(`/api/users?q=${role}`);
+            await isTold(() => admin.put(`/api/users/${users[0].id}`, { role: `${role}-less` }));
+            expect(await names(client)).to.not.include(['hosts__list', 'helper__log']);
             await client.close();
         });
     }

@@ -8,11 +8,10 @@ import { promisify } from 'node:util';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { Client } from '@modelcontextprotocol/client';
 
 import { until } from '../../support/until.ts';
 import { writeHelper } from './helper.ts';
-import { base, createRig, type McpRig } from './rig.ts';
+import { base, createRig, type McpRig, watchTools } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -292,13 +291,7 @@ describe('mcpserver: protocol', { timeout: limitMs }, () => {
         it(`tells clients within two seconds that their tools are others (${mode})`, async () => {
             const session = await rig.panel.tokenOf('operator');
             const client = await rig.connect(session, mode);
-            let told = 0;
-            await listen(client, mode, () => (told += 1));
-            const isTold = async (change: () => Promise<unknown>): Promise<void> => {
-                const earlier = told;
-                await change();
-                await until(() => told > earlier, 'a notification', 2_000);
-            };
+            const isTold = await watchTools(client, mode);
             await isTold(() => rig.panel.client.put(`${base}/tools/hosts__list`, { enabled: false }));
             expect((await client.listTools()).tools.map(({ name }) => name)).to.not.include('hosts__list');
             await isTold(() => rig.panel.client.put(`${base}/tools/hosts__list`, { enabled: true }));
@@ -350,13 +343,6 @@ describe('mcpserver: protocol', { timeout: limitMs }, () => {
         }
     );
 });
-
-async function listen(client: Client, mode: 'auto' | 'legacy', tell: () => void): Promise<void> {
-    client.setNotificationHandler('notifications/tools/list_changed', tell);
-    if (mode === 'auto') {
-        await client.listen({ toolsListChanged: true });
-    }
-}
 
 /** Sends a message, reads the first event of the answer, and tears the connection off. @returns the id of that event */
 async function firstEvent(body: object, session: string): Promise<string> {

@@ -45,6 +45,25 @@ export function contentOf(result: CallToolResult): ToolData {
     return result.structuredContent;
 }
 
+/** Watches what a client is told of its tools. @returns makes a change, and waits until the client is told of it, for two seconds at most */
+export async function watchTools(
+    client: Client,
+    mode: Mode
+): Promise<(change: () => Promise<unknown>) => Promise<void>> {
+    let told = 0;
+    client.setNotificationHandler('notifications/tools/list_changed', () => {
+        told += 1;
+    });
+    if (mode === 'auto') {
+        await client.listen({ toolsListChanged: true });
+    }
+    return async (change) => {
+        const earlier = told;
+        await change();
+        await until(() => told > earlier, 'a notification', 2_000);
+    };
+}
+
 /** A folder with a link to the plugin alone, for PORTICO_PLUGIN_DIRS. */
 export function pluginFolder(): string {
     const folder = mkdtempSync(join(tmpdir(), 'portico-mcp-'));
