@@ -81,12 +81,14 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         await page.goto(`/p/filemanager/browser?${query}`);
         return { page, frame: page.frameLocator('iframe'), faults };
     };
+    const remove = (path: string) =>
+        panel.client.delete(`/api/plugins/filemanager/files?${new URLSearchParams({ root: 'main', path })}`);
     const isClean = (faults: Faults): void => {
         expect(faults).to.equal({ policy: [], errors: [], foreign: [], missing: [] });
     };
 
     itWithBrowser(
-        'shows folders, makes, renames and removes, and keeps its place in the address',
+        'shows folders, makes, renames and removes, puts back what was removed or empties the trash, and keeps its place in the address',
         async () => {
             const { page, frame, faults } = await open();
             await frame.getByRole('button', { name: 'site', exact: true }).click();
@@ -109,6 +111,24 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
             const saved = page.waitForEvent('download');
             await frame.getByRole('button', { name: 'Download settings.json' }).click();
             expect((await saved).suggestedFilename()).to.equal('settings.json');
+            await frame
+                .getByRole('navigation', { name: 'Screens' })
+                .getByRole('button', { name: 'Trash' })
+                .click();
+            await frame.getByRole('button', { name: 'Put back posts' }).click();
+            await frame.getByText('The trash is empty.').waitFor();
+            expect(existsSync(join(root, 'site/posts'))).to.be.true();
+            await remove('site/posts');
+            await page.reload();
+            await frame.getByRole('button', { name: 'Empty the trash' }).click();
+            await page
+                .getByRole('dialog')
+                .getByText('Files: Remove what is in the trash for good?')
+                .waitFor();
+            await page.getByRole('dialog').getByRole('button').last().click();
+            await frame.getByText('The trash is empty.').waitFor();
+            expect((await panel.client.get('/api/plugins/filemanager/trash')).data).to.equal([]);
+            expect(existsSync(join(root, 'site/posts'))).to.be.false();
             isClean(faults);
             await page.context().close();
         }
@@ -348,6 +368,8 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         'has no finding of axe, no width of its own and no empty space on any screen, also on a phone',
         async () => {
             await panel.client.post('/api/plugins/filemanager/favourites', { root: 'main', path: 'site' });
+            writeFileSync(join(root, 'site/gone.txt'), 'gone');
+            await remove('site/gone.txt');
             for (const [form, options] of Object.entries({
                 wide: { viewport: { width: 1_440, height: 900 }, colorScheme: 'light' },
                 phone: { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }
@@ -370,6 +392,7 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
                         { view: 'shares', root: 'main', path: '' },
                         (at) => at.getByText(/Nothing is shared|until/)
                     ],
+                    [{ view: 'trash', root: 'main', path: '' }, (at) => at.getByText('Put back')],
                     [
                         { view: 'terminals', root: 'main', path: '' },
                         (at) => at.getByText(/No terminal is open|since/)

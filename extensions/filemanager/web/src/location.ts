@@ -10,6 +10,7 @@ const views = [
     'search',
     'favourites',
     'shares',
+    'trash',
     'terminals',
     'terminal'
 ] as const;

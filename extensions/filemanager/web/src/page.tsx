@@ -14,6 +14,7 @@ import { Shares } from './shares.tsx';
 import css from './style.css?inline';
 import { TerminalScreen } from './terminal.tsx';
 import { Terminals } from './terminals.tsx';
+import { Trash } from './trash.tsx';
 import { Tabs } from './way.tsx';
 import { t } from './words.ts';
 
@@ -80,6 +81,8 @@ function Part({
             return <Favourites go={go} />;
         case 'shares':
             return <Shares />;
+        case 'trash':
+            return <Trash roots={roots} />;
         case 'terminals':
             return <Terminals />;
         default:

@@ -99,6 +99,16 @@ export interface Share extends At {
     readonly downloads: number;
 }
 
+/** What lies in the trash. */
+export interface Removed extends At {
+    readonly id: number;
+    readonly name: string;
+    readonly type: Entry['type'];
+    readonly size: number;
+    readonly deletedAt: string;
+    readonly deletedBy: string;
+}
+
 /** A terminal that is open. */
 export interface OpenTerminal {
     readonly id: number;
@@ -187,6 +197,9 @@ interface Operations {
         readonly data: Share & { readonly url: string };
     };
     readonly 'filemanager.removeShare': { readonly path: ById; readonly data: null };
+    readonly 'filemanager.trash': { readonly data: readonly Removed[] };
+    readonly 'filemanager.restore': { readonly body: ById; readonly data: Entry };
+    readonly 'filemanager.emptyTrash': { readonly data: Task | null };
     readonly 'filemanager.terminals': { readonly data: readonly OpenTerminal[] };
     readonly 'filemanager.endTerminal': { readonly path: ById; readonly data: null };
     readonly 'filemanager.openTerminal': {

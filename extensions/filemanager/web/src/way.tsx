@@ -10,6 +10,7 @@ export function Tabs({ view, at, go }: { readonly view: View; readonly at: At; r
         ['favourites', t('Favourites'), true],
         ['search', t('Search'), true],
         ['shares', t('Public links'), may('share')],
+        ['trash', t('Trash'), true],
         ['terminals', t('Terminals'), may('terminal')]
     ];
     return (
