@@ -32,6 +32,7 @@ export type {
     SchemaDescription
 } from './boundary/protocol.ts';
 export { partnerProxy } from './boundary/guest/partners.ts';
+export { describeSchema } from './boundary/schemas/describe.ts';
 export { isPure } from './boundary/schemas/purity.ts';
 export { checkedEvents } from './boundary/guest/requests/serialise.ts';
 export { Scope, within, type Owned } from './boundary/scope.ts';

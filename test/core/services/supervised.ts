@@ -222,6 +222,8 @@ describe('SupervisedServices', { timeout: 60_000 }, () => {
         const command = shell(idle);
         let pid: number | null = null;
         for (const version of [1, 99]) {
+            // One panel at a time has the folder: this one would start its own supervisor again.
+            await rig.services.close();
             const other = await versionOf(version);
             pid ??= (await other.put(owner, 'web', command)).pid;
             expect((await other.put(owner, 'web', command)).pid).to.equal(pid);

@@ -71,6 +71,10 @@ describeOnEngines(lab, 'Containers of a real engine', (real) => {
         }
         expect((await rig.post('/containers/two/stop', { timeoutSeconds: 0 })).data.state).to.equal('exited');
         expect((await rig.post('/containers/two/stop')).data.state).to.equal('exited');
+        // Fewer digits of an id than the engines show could be the name of another container.
+        const { id: fullId } = (await rig.get('/containers/two')).data;
+        expect((await rig.get(`/containers/${fullId.slice(0, 8)}`)).code).to.equal(40400);
+        expect((await rig.get(`/containers/${fullId.slice(0, 12)}`)).data.name).to.equal('two');
         expect((await rig.ask('DELETE', '/containers/two')).status).to.equal(200);
         expect((await rig.get('/containers/two')).code).to.equal(40400);
         expect((await rig.get('/containers/..%2F..%2Fimages')).code).to.equal(40400);

@@ -18,7 +18,7 @@ export interface Held {
     readonly heap: number;
 }
 
-/** Measures what the process holds: the lowest of several measurements, since connections of clients come and go. */
+/** Measures what the process holds: the lowest of several measurements of each, since connections of clients and reads of files come and go. */
 export async function held(): Promise<Held> {
     const looks: Held[] = [];
     for (let look = 0; look < 6; look += 1) {
@@ -34,9 +34,15 @@ export async function held(): Promise<Held> {
             heap: process.memoryUsage().heapUsed
         });
     }
-    return looks.reduce((least, each) =>
-        each.files < least.files || (each.files === least.files && each.heap < least.heap) ? each : least
-    );
+    const least = (of: (look: Held) => number): number => Math.min(...looks.map(of));
+    const kinds = Object.keys(Object.assign({}, ...looks.map(({ resources }) => resources)));
+    return {
+        files: least(({ files }) => files),
+        resources: Object.fromEntries(
+            kinds.map((kind) => [kind, least(({ resources }) => resources[kind] ?? 0)])
+        ),
+        heap: least(({ heap }) => heap)
+    };
 }
 
 /** Fails when the process holds more than before. A few sockets and timers of clients are allowed. */

@@ -22,8 +22,15 @@ export interface KnownContainer {
     readonly spec: Spec;
 }
 
+/** So many digits of an id the engines show. */
+const shortIdLength = 12;
+
 /** Tells an id or a name of a container; anything else would be a path or a query. */
 const isContainerId = (text: string): boolean => /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$/.test(text);
+
+/** The engine also takes the first digits of an id: another container would answer to the name `bad`. */
+const isMeant = ({ Id: id, Name: name }: InspectedContainer, text: string): boolean =>
+    name.replace(/^\//, '') === text || (text.length >= shortIdLength && id.startsWith(text));
 
 /** Reads containers, volumes, networks and images of the engine. */
 export class Inventory {
@@ -75,12 +82,13 @@ export class Inventory {
         return found;
     }
 
+    /** A container by its name, its id, or at least the first twelve digits of it. */
     async findContainer(id: string): Promise<InspectedContainer | null> {
         const found = await this.#engine.find<InspectedContainer>(
             `/containers/${encodeURIComponent(id)}/json`
         );
         const adopted = await this.#adopted.read();
-        return found === null
+        return found === null || !isMeant(found, id)
             ? null
             : {
                   ...found,

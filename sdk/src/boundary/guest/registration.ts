@@ -1,11 +1,12 @@
 /** Collects what `setup` declares. The code stays here; the rest becomes the generation's document. */
 import type { Assets, Health } from '../../context/context.ts';
 import type { TapOrder } from '../../hooks.ts';
-import { type AnySchema, joiSchemaOf } from '../../joi.ts';
+import type { AnySchema } from '../../joi.ts';
 import type { Awaitable, Declared, EventSchemas, PluginAccess } from '../../routes/route.ts';
 import { faultOfRouteUi } from '../../routes/ui.ts';
 import { isFields } from '../plain.ts';
 import type { GenerationDocument, RouteDocument, SchemaDescription } from '../protocol.ts';
+import { describeSchema } from '../schemas/describe.ts';
 
 type Handler = (...input: never[]) => unknown;
 
@@ -295,7 +296,7 @@ const described = new WeakMap<AnySchema, SchemaDescription>();
 
 /** joi's description of a schema as plain data, without its functions. */
 export function describe(schema: AnySchema): SchemaDescription {
-    const description = described.get(schema) ?? (plain(joiSchemaOf(schema).describe()) as SchemaDescription);
+    const description = described.get(schema) ?? (plain(describeSchema(schema)) as SchemaDescription);
     described.set(schema, description);
     return description;
 }

@@ -1,5 +1,6 @@
 /** Tells whether a schema gives the same result for the same text every time, so that the result can be kept. */
-import { type AnySchema, joiSchemaOf } from '../../joi.ts';
+import type { AnySchema } from '../../joi.ts';
+import { describeSchema } from './describe.ts';
 
 const known = new WeakMap<AnySchema, boolean>();
 
@@ -7,7 +8,7 @@ const known = new WeakMap<AnySchema, boolean>();
 export function isPure(schema: AnySchema): boolean {
     let pure = known.get(schema);
     if (pure === undefined) {
-        pure = isSteady(joiSchemaOf(schema).describe());
+        pure = isSteady(describeSchema(schema));
         known.set(schema, pure);
     }
     return pure;

@@ -3,8 +3,7 @@
  * out in silence, so a document made of it says what the server does.
  */
 import type { AnySchema } from '@portico/sdk';
-import { faultOfPropertyUi } from '@portico/sdk/host';
-import type Joi from 'joi';
+import { describeSchema, faultOfPropertyUi } from '@portico/sdk/host';
 
 import { arraySchema } from './array.ts';
 import { type Convert, type Description, Inexpressible, type JsonSchema, type Use } from './description.ts';
@@ -26,9 +25,7 @@ export function jsonSchemaOf(schema: AnySchema, use: Use): JsonSchema {
     const known = translated.get(schema) ?? new Map<string, JsonSchema>();
     translated.set(schema, known);
     const key = `${use.side} ${use.defaults} ${use.lenient === true}`;
-    // A schema of the SDK is a joi schema; its type says so to the compiler only.
-    const found =
-        known.get(key) ?? convert((schema as unknown as Joi.Schema).describe() as Description, use, []);
+    const found = known.get(key) ?? convert(describeSchema(schema) as Description, use, []);
     known.set(key, found);
     return found;
 }

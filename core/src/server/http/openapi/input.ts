@@ -1,6 +1,6 @@
 /** What a route takes: parameters of path, query and headers, and the body. */
 import type { AnySchema } from '@portico/sdk';
-import type Joi from 'joi';
+import { describeSchema } from '@portico/sdk/host';
 
 import type { JsonSchema } from '../json-schema/description.ts';
 import { jsonSchemaOf } from '../json-schema/json-schema.ts';
@@ -165,13 +165,10 @@ function textObject(schema: AnySchema | undefined, place: string): TextObject | 
 }
 
 function isSingle(schema: AnySchema, name: string): boolean {
-    // A schema of the SDK is a joi schema; its type says so to the compiler only.
-    const key = (
-        (schema as unknown as Joi.Schema).describe() as {
-            keys?: Record<string, { flags?: { single?: boolean } }>;
-        }
-    ).keys?.[name];
-    return key?.flags?.single === true;
+    const { keys } = describeSchema(schema) as {
+        readonly keys?: Readonly<Record<string, { readonly flags?: { readonly single?: boolean } }>>;
+    };
+    return keys?.[name]?.flags?.single === true;
 }
 
 /** Says in which of a route's schemas something is wrong. */
