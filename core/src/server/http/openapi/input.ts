@@ -1,6 +1,7 @@
 /** What a route takes: parameters of path, query and headers, and the body. */
 import type { AnySchema } from '@portico/sdk';
 import { describeSchema } from '@portico/sdk/host';
+import type Joi from 'joi';
 
 import type { JsonSchema } from '../json-schema/description.ts';
 import { jsonSchemaOf } from '../json-schema/json-schema.ts';
