@@ -58,37 +58,36 @@ async function measureSample(report: Report): Promise<void> {
 
 /** Checks of a web server that is a process of its own. */
 async function measureChecks(report: Report): Promise<void> {
-    const target = await startNginx(0, nameOf);
-    const rig = await createMonitoringRig({ on: createMachine(), reach: ['127.0.0.0/8'] });
-    try {
-        const idle = await costOf(checkSeconds);
-        for (let n = 0; n < checks; n += 1) {
-            const check = {
-                name: `Check ${n}`,
-                kind: 'http',
-                target: `http://${target.address}/`,
-                intervalSeconds: 10
-            };
-            const { code, text } = await rig.ask('op', 'POST', '/api/plugins/monitoring/checks', check);
-            if (code !== 0) {
-                throw new Error(text);
-            }
+    await using open = new AsyncDisposableStack();
+    const target = open.adopt(await startNginx(0, nameOf), (each) => each.close());
+    const rig = open.adopt(
+        await createMonitoringRig({ on: createMachine(), reach: ['127.0.0.0/8'] }),
+        (each) => each.end()
+    );
+    const idle = await costOf(checkSeconds);
+    for (let n = 0; n < checks; n += 1) {
+        const check = {
+            name: `Check ${n}`,
+            kind: 'http',
+            target: `http://${target.address}/`,
+            intervalSeconds: 10
+        };
+        const { code, text } = await rig.ask('op', 'POST', '/api/plugins/monitoring/checks', check);
+        if (code !== 0) {
+            throw new Error(text);
         }
-        const before = await triesOf(rig);
-        const busy = await costOf(checkSeconds);
-        const tries = (await triesOf(rig)) - before;
-        report.add({
-            target: 'mo4',
-            what: '500 checks of a web server at 60 s',
-            value: (((busy - idle) / tries) * (500 / 60)) / 10,
-            unit: '%',
-            most: [6, 3],
-            of: `of a core; ${tries} tries cost ${number(busy - idle)} ms`
-        });
-    } finally {
-        await rig.end();
-        await target.close();
     }
+    const before = await triesOf(rig);
+    const busy = await costOf(checkSeconds);
+    const tries = (await triesOf(rig)) - before;
+    report.add({
+        target: 'mo4',
+        what: '500 checks of a web server at 60 s',
+        value: (((busy - idle) / tries) * (500 / 60)) / 10,
+        unit: '%',
+        most: [6, 3],
+        of: `of a core; ${tries} tries cost ${number(busy - idle)} ms`
+    });
 }
 
 /** Processor time of this process over some seconds, in milliseconds. */
@@ -109,56 +108,53 @@ async function triesOf(rig: MonitoringRig): Promise<number> {
 
 /** The engine with and without its access log, which the plugin counts meanwhile; in turns, as compare does. */
 async function measureEngine(report: Report): Promise<void> {
-    const upstream = await startNginx(0, nameOf);
-    const plugins = mkdtempSync(join(tmpdir(), 'portico-bench-'));
+    await using open = new AsyncDisposableStack();
+    const upstream = open.adopt(await startNginx(0, nameOf), (each) => each.close());
+    const plugins = open.adopt(mkdtempSync(join(tmpdir(), 'portico-bench-')), (folder) =>
+        rmSync(folder, { recursive: true })
+    );
     symlinkSync(
         fileURLToPath(new URL('../../../extensions/monitoring', import.meta.url)),
         join(plugins, 'monitoring')
     );
-    const panels = [
-        await startFleet(10, upstream.address),
-        await startFleet(10, upstream.address, { PORTICO_PLUGIN_DIRS: plugins })
-    ] as const;
-    try {
-        const [, counted] = panels;
-        const client = await counted.login();
-        await until(async () => (await client.get('/api/plugins/monitoring')).data.state === 'running');
-        await client.put('/api/settings', { 'engine.accessLog': true });
-        const site = (panel: PanelProcess): Variant => ({
-            url: `http://127.0.0.1:${panel.httpPort}/`,
-            headers: { host: nameOf(1) },
-            pid: panel.enginePid() ?? 0
-        });
-        const seen = async (): Promise<number> => {
-            const { data } = await client.get('/api/plugins/monitoring/traffic');
-            return data.reduce((sum: number, { requests: n }: { requests: number }) => sum + n, 0);
-        };
-        await until(
-            async () => {
-                await statusOf(site(counted).url, { host: nameOf(1) });
-                return (await seen()) > 0;
-            },
-            'a request to be counted',
-            90_000
-        );
-        const found = await compare(
-            { plain: site(panels[0]), counted: site(counted) },
-            { rounds: 5, seconds: 2 }
-        );
-        const rate = 1 - ratio(found.counted, found.plain);
-        report.add({
-            target: 'mo5',
-            what: 'the rate that the engine loses while its requests are counted, as fast as it can',
-            value: rate * 100,
-            unit: '%',
-            most: [15, 5],
-            of: `${number(found.counted.rate)} of ${number(found.plain.rate)} /s; its processor time for each ${number(found.counted.cpu)} and ${number(found.plain.cpu)} µs`
-        });
-    } finally {
-        await Promise.all(panels.map((panel) => panel.close()));
-        await upstream.close();
-        rmSync(plugins, { recursive: true });
-    }
+    const start = async (environment = {}): Promise<PanelProcess> =>
+        open.adopt(await startFleet(10, upstream.address, environment), (panel) => panel.close());
+    const plain = await start();
+    const counted = await start({ PORTICO_PLUGIN_DIRS: plugins });
+    const client = await counted.login();
+    await until(
+        async () => (await client.get('/api/plugins/monitoring')).data.state === 'running',
+        'the plugin to run',
+        90_000
+    );
+    await client.put('/api/settings', { 'engine.accessLog': true });
+    const site = (panel: PanelProcess): Variant => ({
+        url: `http://127.0.0.1:${panel.httpPort}/`,
+        headers: { host: nameOf(1) },
+        pid: panel.enginePid() ?? 0
+    });
+    const seen = async (): Promise<number> => {
+        const { data } = await client.get('/api/plugins/monitoring/traffic');
+        return data.reduce((sum: number, { requests: n }: { requests: number }) => sum + n, 0);
+    };
+    await until(
+        async () => {
+            await statusOf(site(counted).url, { host: nameOf(1) });
+            return (await seen()) > 0;
+        },
+        'a request to be counted',
+        90_000
+    );
+    const found = await compare({ plain: site(plain), counted: site(counted) }, { rounds: 5, seconds: 2 });
+    const rate = 1 - ratio(found.counted, found.plain);
+    report.add({
+        target: 'mo5',
+        what: 'the rate that the engine loses while its requests are counted, as fast as it can',
+        value: rate * 100,
+        unit: '%',
+        most: [15, 5],
+        of: `${number(found.counted.rate)} of ${number(found.plain.rate)} /s; its processor time for each ${number(found.counted.cpu)} and ${number(found.plain.cpu)} µs`
+    });
 }
 
 /** Visits of 50 hosts, with many paths and addresses. Reading them from the engine's log is row 19. */

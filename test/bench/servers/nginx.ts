@@ -64,11 +64,21 @@ export async function startNginx(hosts: number, name: (id: number) => string): P
         child.once('exit', () => resolve());
         child.once('error', () => resolve());
     });
-    await until(
-        () => fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.ok),
-        'nginx answers',
-        60_000
-    );
+    const close = async (): Promise<void> => {
+        child.kill('SIGTERM');
+        await ended;
+        rmSync(folder, { recursive: true, force: true });
+    };
+    try {
+        await until(
+            () => fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.ok),
+            'nginx answers',
+            60_000
+        );
+    } catch (error) {
+        await close();
+        throw error;
+    }
     return {
         port,
         address: `127.0.0.1:${port}`,
@@ -80,10 +90,6 @@ export async function startNginx(hosts: number, name: (id: number) => string): P
             await run('nginx', ['-t', '-q', '-c', file, '-p', folder]);
             await run('nginx', ['-s', 'reload', '-c', file, '-p', folder]);
         },
-        async close() {
-            child.kill('SIGTERM');
-            await ended;
-            rmSync(folder, { recursive: true, force: true });
-        }
+        close
     };
 }
