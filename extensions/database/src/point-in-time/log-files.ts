@@ -33,9 +33,9 @@ export class LogFiles {
         this.#options = options;
     }
 
-    /** Where the past of a server is. */
-    archive(id: number): string {
-        return this.below(this.#options.folders.archive(id));
+    /** Bytes that the log of a server takes; 0 where it keeps none. */
+    size(id: number): Promise<number> {
+        return this.#options.folder.size(this.#folder(id));
     }
 
     /** Where the data of a server are. */
@@ -109,13 +109,17 @@ export class LogFiles {
             return;
         }
         for (const { name } of old) {
-            await folder.remove(`${this.archive(server.id)}/log/${name}`);
+            await folder.remove(`${this.#folder(server.id)}/${name}`);
         }
+    }
+
+    #folder(id: number): string {
+        return this.below(`${this.#options.folders.archive(id)}/log`);
     }
 
     async #list(id: number, kind: KindName): Promise<readonly LogFile[]> {
         const { numberOf } = this.#options.archivers[kind];
-        return (await this.#options.folder.entries(`${this.archive(id)}/log`))
+        return (await this.#options.folder.entries(this.#folder(id)))
             .flatMap(({ name, size, modifiedAt }) => {
                 const number = numberOf(name);
                 return number === null ? [] : [{ name, number, size, modifiedAt }];

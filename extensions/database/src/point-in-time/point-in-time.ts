@@ -22,7 +22,7 @@ export interface Reach {
     /** Null: there is nothing to go back to yet. */
     readonly from: Date | null;
     readonly to: Date | null;
-    /** All that the past takes on the disk. */
+    /** What its copies and its log take on the disk. */
     readonly bytes: number;
     /** What it waits for, or what is wrong; null where all is well. */
     readonly message: string | null;
@@ -108,15 +108,16 @@ export class PointInTime {
 
     /** What a server can go back to. @throws NOT_MANAGED 40950 */
     async reach(id: number): Promise<Reach> {
-        const { rows, copies, folder, logs } = this.#options;
+        const { rows, copies, logs } = this.#options;
         const found = await rows.get(id);
         const enabled = found.managed.pointInTime === 'on';
-        const [oldest] = enabled ? await copies.ready(id) : [];
+        const all = await copies.ready(id);
+        const [oldest] = enabled ? all : [];
         return {
             enabled,
             from: oldest?.readyAt === undefined || oldest.readyAt === null ? null : new Date(oldest.readyAt),
             to: oldest === undefined ? null : await logs.end(found),
-            bytes: await folder.size(logs.archive(id)),
+            bytes: all.reduce((sum, { bytes }) => sum + bytes, await logs.size(id)),
             message: this.#problems.get(id)?.text ?? (await this.#waitsFor(found, oldest))
         };
     }
