@@ -15,6 +15,8 @@ export interface OwnAddress {
 export interface Machine {
     /** Milliseconds since 1970. */
     now(): number;
+    /** Milliseconds that a list from a URL may take. */
+    readonly listMs: number;
     addresses(): readonly OwnAddress[];
     /** Names of local users by their numbers, as texts. */
     users(): Promise<ReadonlyMap<string, string>>;
@@ -23,6 +25,7 @@ export interface Machine {
 /** The machine that the panel runs on. */
 export const realMachine: Machine = {
     now: () => Date.now(),
+    listMs: 30_000,
     addresses: () =>
         Object.entries(networkInterfaces()).flatMap(([name, all = []]) =>
             all.flatMap(({ address, cidr }) => ownAddress(name, address, cidr) ?? [])

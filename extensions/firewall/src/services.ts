@@ -80,6 +80,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         nft,
         store,
         now: () => machine.now(),
+        limitMs: () => machine.listMs,
         onChange: () => persistence.invalidate()
     });
     return {

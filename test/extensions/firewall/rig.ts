@@ -15,6 +15,8 @@ export class FirewallRig implements AsyncDisposable {
     readonly network: Network;
     /** Milliseconds that the plugin's clock is ahead. */
     ahead = 0;
+    /** Milliseconds that a list may take. */
+    listMs = realMachine.listMs;
 
     private constructor(host: TestHost, network: Network) {
         this.host = host;
@@ -26,6 +28,9 @@ export class FirewallRig implements AsyncDisposable {
         const time: { rig: FirewallRig | null } = { rig: null };
         const machine = {
             now: () => Date.now() + (time.rig?.ahead ?? 0),
+            get listMs() {
+                return time.rig?.listMs ?? realMachine.listMs;
+            },
             addresses: () => network.addresses,
             users: () => realMachine.users()
         };

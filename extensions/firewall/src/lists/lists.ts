@@ -28,6 +28,8 @@ export interface ListsOptions {
     readonly nft: Nft;
     readonly store: StateStore;
     now(): number;
+    /** Milliseconds that a list may take. */
+    limitMs(): number;
     /** Is called when elements of an applied set changed. */
     onChange(): void;
 }
@@ -39,7 +41,6 @@ export interface Fetched {
 }
 
 const mostBytes = 16 * 2 ** 20;
-const fetchMs = 30_000;
 const hourMs = 3_600_000;
 
 /** Fills sets. */
@@ -166,7 +167,8 @@ export class Lists {
     }
 
     async #text(url: string, signal: AbortSignal): Promise<string> {
-        const bound = AbortSignal.any([signal, AbortSignal.timeout(fetchMs)]);
+        const limitMs = this.#options.limitMs();
+        const bound = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
         const failed = (why: string, cause?: unknown): Error =>
             firewallErrors.LIST_FAILED({ why }, { cause });
         try {
@@ -190,10 +192,8 @@ export class Lists {
                 throw error;
             }
             const { cause } = error as { readonly cause?: { readonly message?: string } };
-            throw failed(
-                bound.aborted ? 'it takes longer than 30 s' : (cause?.message ?? String(error)),
-                error
-            );
+            const late = `it takes longer than ${limitMs / 1000} s`;
+            throw failed(bound.aborted ? late : (cause?.message ?? String(error)), error);
         }
     }
 

@@ -21,7 +21,8 @@ function dice(seed: number): (most: number) => number {
     };
 }
 
-const ports = [7001, 7002, 7003, 7004, 7005, 7006];
+const ports = Array.from({ length: 10 }, (_, at) => 7001 + at);
+const rounds = 10;
 const sources = ['10.77.0.2', '10.77.1.2', '10.77.2.2', 'fd77::2', 'fd77::3'];
 const verdicts: Readonly<Record<string, string>> = { open: 'accept', refused: 'reject', timeout: 'drop' };
 let rig: FirewallRig;
@@ -45,7 +46,7 @@ describe('the simulation', patient, () => {
             action: action(),
             family: pick(['any', 'any', 'ipv4', 'ipv6']),
             protocol: pick(['any', 'tcp', 'tcp', 'udp']),
-            ports: pick([[], some(ports).map(String), ['7002-7004'], ['7001']]),
+            ports: pick([[], some(ports).map(String), ['7002-7004', '7008-7010'], ['7001']]),
             services: pick([[], [], [], ['pair']]),
             sources: pick([
                 [],
@@ -70,7 +71,7 @@ describe('the simulation', patient, () => {
         const wrong: unknown[] = [];
         const seen = new Set<string>();
         let cases = 0;
-        for (let round = 0; round < 4; round += 1) {
+        for (let round = 0; round < rounds; round += 1) {
             const rules = Array.from({ length: 6 }, () => {
                 const made = rule() as { direction: string };
                 return made.direction === 'out' ? made : { ...made, zone: pick([null, null, null, 'near']) };
@@ -114,10 +115,12 @@ describe('the simulation', patient, () => {
                         port,
                         which: 'applied'
                     });
-                    const real = await rig.network.visitor.connect(destination, port, {
-                        localAddress: source,
-                        timeoutMs: 300
-                    });
+                    const connect = (timeoutMs: number): Promise<string> =>
+                        rig.network.visitor.connect(destination, port, { localAddress: source, timeoutMs });
+                    const first = await connect(300);
+                    // On a busy machine, an answer may take longer.
+                    const isLate = first === 'timeout' && data.verdict !== 'drop';
+                    const real = isLate ? await connect(5_000) : first;
                     return { source, port, said: data, real: verdicts[real] ?? real };
                 })
             );
@@ -130,6 +133,6 @@ describe('the simulation', patient, () => {
             );
         }
         expect(wrong.slice(0, 2)).to.equal([]);
-        expect([cases, [...seen].sort()]).to.equal([120, ['accept', 'drop', 'reject']]);
+        expect([cases, [...seen].sort()]).to.equal([500, ['accept', 'drop', 'reject']]);
     });
 });

@@ -3,6 +3,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { parseList } from '../../../../extensions/firewall/src/lists/lists.ts';
+import { realMachine } from '../../../../extensions/firewall/src/machine.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { noNamespaces } from '../namespaces.ts';
 import { FirewallRig } from '../rig.ts';
@@ -106,6 +107,33 @@ describe('a set from a URL', patient, () => {
             expect((await rig.get(`/sets/${id}/elements`)).data).to.equal(good);
             expect(await knock('10.77.0.2')).to.equal('refused');
         }
+    });
+
+    test('gives up a list that takes too long, before its first byte or after it', async () => {
+        const good = (await rig.get(`/sets/${id}/elements`)).data;
+        let isBegun = false;
+        // A part of a list, and then nothing until the plugin ends the connection.
+        const begun = ({ signal }: Request): Response =>
+            new Response(
+                new ReadableStream({
+                    start(body) {
+                        body.enqueue(Buffer.from('10.77.1.2\n'));
+                        signal.addEventListener('abort', () => body.error(signal.reason));
+                    },
+                    pull: () => void (isBegun = true)
+                })
+            );
+        rig.listMs = 250;
+        for (const answer of [() => new Promise<Response>(() => undefined), begun]) {
+            rig.host.network.answer('lists.example', answer);
+            const { state, error } = await refresh();
+            expect(state).to.equal('failed');
+            expect(error).to.include({ code: 50250 });
+            expect((await shown()).error).to.contain('it takes longer than 0.25 s');
+            expect((await rig.get(`/sets/${id}/elements`)).data).to.equal(good);
+        }
+        expect(isBegun).to.be.true();
+        rig.listMs = realMachine.listMs;
     });
 
     test('takes a list that is just short of the limit, and an empty one', async () => {
