@@ -64,10 +64,14 @@ export class Scratch {
         }
     }
 
+    /** Bytes that fit in it. */
+    async room(): Promise<number> {
+        return (await this.files.space()).available - reserve;
+    }
+
     /** @throws STORAGE_FULL 50700 unless so many bytes fit in it */
     async requireRoom(bytes: number): Promise<void> {
-        const { available } = await this.files.space();
-        if (bytes + reserve > available) {
+        if (bytes > (await this.room())) {
             throw errors.storageFull();
         }
     }

@@ -17,6 +17,7 @@ import { createTestHost, type TestAnswer, type TestHost } from '@portico/testing
 
 import backup from '../../../extensions/backup/src/index.ts';
 import { until } from '../../support/until.ts';
+import { withCommands } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -197,10 +198,15 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
             { plugin: 'store', item: 'shop' },
             { panel: true }
         ];
-        const task = await ended('POST', restore, { items, folder });
+        const [task, commands] = await withCommands(host, () => ended('POST', restore, { items, folder }));
         expect(task.state, JSON.stringify(task.error)).to.equal('succeeded');
-        const { items: restored } = task.result as { items: { ok: boolean; path: string }[] };
-        expect(restored.map(({ ok }) => ok)).to.equal([true, true, true]);
+        expect(commands).to.equal(['dump', 'restore', 'restore', 'restore']);
+        const { items: restored } = task.result as { items: { ok: boolean; path: string; files: number }[] };
+        expect(restored.map(({ ok, files }) => [ok, files])).to.equal([
+            [true, 1],
+            [true, 1],
+            [true, 1]
+        ]);
         expect(readFileSync(join(folder, root, 'site', 'a.txt'), 'utf8')).to.equal('the first text');
         expect(readFileSync(restored[1]?.path ?? '', 'utf8')).to.equal('dump');
         expect(readFileSync(join(restored[2]?.path ?? '', 'keys', 'master'), 'utf8')).to.equal('key');
@@ -213,13 +219,20 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
         ]) {
             expect((await ask('POST', restore, { items, folder: bad })).code, bad).to.equal(40001);
         }
+        for (const path of ['/none/of/these', `${root}/x/../site`, '/']) {
+            const absent = await ended('POST', restore, { items: [{ path }], folder: join(root, 'none') });
+            expect(absent.error, path).to.include({ code: 50354 });
+            expect((absent.error as { message: string }).message).to.contain('not in this snapshot');
+            expect(readdirSync(join(root, 'none'))).to.equal([]);
+        }
         const tired = host.as({ permissions: all, fresh: false });
         expect((await tired.post(restore, { items, folder: join(root, 'other') })).code).to.equal(40301);
     });
 
     it('proves in a drill that the snapshot comes back, and says when it does not', async () => {
-        const task = await ended('POST', `/plans/${plan}/drill`);
+        const [task, commands] = await withCommands(host, () => ended('POST', `/plans/${plan}/drill`));
         expect(task.state, JSON.stringify(task.error)).to.equal('succeeded');
+        expect(commands).to.equal(['restore', 'ls']);
         expect(task.result).to.include({ planId: plan, ok: true });
         expect(host.panel.rehearsed.length).to.equal(1);
         host.panel.rehearsal = { ...host.panel.rehearsal, booted: false, message: 'no key' };

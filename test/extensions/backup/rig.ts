@@ -31,6 +31,20 @@ export interface BackupRig {
     close(): Promise<void>;
 }
 
+/** What work gives, and the commands that restic is given meanwhile, in their order. */
+export async function withCommands<T>(
+    { programs: { calls } }: TestHost,
+    work: () => Promise<T>
+): Promise<readonly [given: T, commands: readonly string[]]> {
+    const before = calls.length;
+    const given = await work();
+    const commands = calls
+        .slice(before)
+        .filter(({ file }) => file === 'restic')
+        .map(({ args }) => args[args.indexOf('--json') + 1] ?? '');
+    return [given, commands];
+}
+
 export async function createBackupRig(
     options: Partial<Parameters<typeof createTestHost>[1]> = {}
 ): Promise<BackupRig> {

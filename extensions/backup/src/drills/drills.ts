@@ -1,14 +1,16 @@
 /** Drills: the newest snapshot of a plan is restored, held against its own list, and the panel in it is booted. */
 import { errors, type PanelRehearsal } from '@portico/sdk';
 
-import { DrillEntity } from '../entities.ts';
+import { DrillEntity, type RepositoryRow } from '../entities.ts';
 import type { Source } from '../plans/input.ts';
 import type { Plan } from '../plans/plans.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { Restic } from '../restic/restic.ts';
-import type { StagedSource } from '../runs/sources.ts';
+import { notePathIn, type SnapshotNote, type StagedSource } from '../runs/sources.ts';
 import type { Scratch } from '../scratch.ts';
 import type { Ctx } from '../settings.ts';
+import type { Snapshot } from '../snapshots/documents.ts';
+import { countRestored } from '../snapshots/restored.ts';
 import type { Snapshots } from '../snapshots/snapshots.ts';
 
 /** What a drill proved. */
@@ -81,56 +83,78 @@ export class Drills {
         if (snapshot === undefined) {
             throw errors.notFound('The plan has no snapshot yet');
         }
-        const began = performance.now();
         const scratch = `drill-${plan.id}`;
         const folder = await this.#scratch.make(scratch);
         try {
-            const note = await this.#snapshots.note(row, snapshot, signal);
-            const staged = (note?.sources ?? []).map((each): StagedSource => ({ ...each, message: null }));
-            const counts = await this.#snapshots.counts(row, snapshot.id, staged, signal);
-            await this.#scratch.requireRoom([...counts.values()].reduce((sum, { bytes }) => sum + bytes, 0));
-            // `--verify` reads every restored file, and compares it with the hashes that the snapshot has.
-            const problem = await this.#restic
-                .run(
-                    await this.#repositories.target(row),
-                    ['restore', snapshot.id, `--target=${folder}`, '--verify'],
-                    { signal, keepNone: true }
-                )
-                .then(() => null)
-                .catch((error: unknown) => {
-                    signal.throwIfAborted();
-                    return (error as Error).message;
-                });
-            const panelPath = staged.find(({ source }) => source.type === 'panel')?.paths[0];
-            const panel =
-                panelPath === undefined || problem !== null
-                    ? null
-                    : await this.#ctx.panel.rehearse(`${folder}${panelPath}`, { signal });
-            const sources = await Promise.all(
-                staged.map(async (each) => {
-                    const { files = 0, bytes = 0 } = counts.get(each) ?? {};
-                    const found = problem === null ? await this.#count(folder, each) : 0;
-                    const message =
-                        problem ?? (found === files ? null : `${found} of ${files} files came back`);
-                    return { source: each.source, ok: message === null, files, bytes, message };
-                })
-            );
-            const proof: Proof = {
-                planId: plan.id,
-                snapshotId: snapshot.id,
-                at: new Date().toISOString(),
-                ok:
-                    sources.length > 0 &&
-                    sources.every(({ ok }) => ok) &&
-                    (panel === null || (panel.booted && panel.auditChain)),
-                durationMs: Math.round(performance.now() - began),
-                sources,
-                panel
-            };
+            const proof = await this.#prove(row, snapshot, { planId: plan.id, folder }, signal);
             await this.#store(plan, proof);
             return proof;
         } finally {
             await this.#scratch.remove(scratch);
+        }
+    }
+
+    async #prove(
+        row: RepositoryRow,
+        snapshot: Snapshot,
+        { planId, folder }: { readonly planId: number; readonly folder: string },
+        signal: AbortSignal
+    ): Promise<Proof> {
+        const began = performance.now();
+        const problem = await this.#restore(row, snapshot, folder, signal);
+        const note =
+            (problem === null ? await this.#restoredNote(folder, snapshot) : null) ??
+            (await this.#snapshots.note(row, snapshot, signal));
+        const staged = (note?.sources ?? []).map((each): StagedSource => ({ ...each, message: null }));
+        const counting = this.#snapshots.counts(row, snapshot.id, staged, signal);
+        counting.catch(() => undefined); // it is awaited when the panel has ended
+        const panelPath = staged.find(({ source }) => source.type === 'panel')?.paths[0];
+        const panel =
+            panelPath === undefined || problem !== null
+                ? null
+                : await this.#ctx.panel.rehearse(`${folder}${panelPath}`, { signal });
+        const counts = await counting;
+        const sources = await Promise.all(
+            staged.map(async (each) => {
+                const { files = 0, bytes = 0 } = counts.get(each) ?? {};
+                const found = (await countRestored(this.#ctx.files(folder), each.paths)) ?? 0;
+                const message = problem ?? (found === files ? null : `${found} of ${files} files came back`);
+                return { source: each.source, ok: message === null, files, bytes, message };
+            })
+        );
+        return {
+            planId,
+            snapshotId: snapshot.id,
+            at: new Date().toISOString(),
+            ok:
+                sources.length > 0 &&
+                sources.every(({ ok }) => ok) &&
+                (panel === null || (panel.booted && panel.auditChain)),
+            durationMs: Math.round(performance.now() - began),
+            sources,
+            panel
+        };
+    }
+
+    /** Restores all of a snapshot. Gives why it did not come back; null when it did. @throws STORAGE_FULL 50700; the signal's reason */
+    async #restore(
+        row: RepositoryRow,
+        snapshot: Snapshot,
+        folder: string,
+        signal: AbortSignal
+    ): Promise<string | null> {
+        const known = (await this.#snapshots.records()).get(snapshot.id)?.bytes;
+        const bytes = known ?? (await this.#snapshots.below(row, snapshot, snapshot.paths, signal)).bytes;
+        await this.#scratch.requireRoom(bytes);
+        const target = await this.#repositories.target(row);
+        // `--verify` reads every restored file, and compares it with the hashes that the snapshot has.
+        const args = ['restore', snapshot.id, `--target=${folder}`, '--verify'];
+        try {
+            await this.#restic.run(target, args, { signal, keepNone: true });
+            return null;
+        } catch (error) {
+            signal.throwIfAborted();
+            return (error as Error).message;
         }
     }
 
@@ -153,17 +177,16 @@ export class Drills {
         }
     }
 
-    /** Files that came back of a source. */
-    async #count(folder: string, { paths }: StagedSource): Promise<number> {
-        const files = this.#ctx.files(folder);
-        const count = async (path: string): Promise<number> => {
-            let found = 0;
-            for (const { name, type } of await files.list(path).catch(() => [])) {
-                found += type === 'folder' ? await count(`${path}/${name}`) : type === 'file' ? 1 : 0;
-            }
-            return found;
-        };
-        const counts = await Promise.all(paths.map((path) => count(path.slice(1))));
-        return counts.reduce((sum, each) => sum + each, 0);
+    /** The note of the snapshot as it came back; null when it did not. */
+    async #restoredNote(folder: string, { paths }: Snapshot): Promise<SnapshotNote | null> {
+        const path = notePathIn(paths);
+        if (path === undefined) {
+            return null;
+        }
+        await using file = await this.#ctx
+            .files(folder)
+            .open(path.slice(1), 'r')
+            .catch(() => null);
+        return file === null ? null : (JSON.parse(await file.readFile('utf8')) as SnapshotNote);
     }
 }

@@ -42,6 +42,8 @@ const unexplained = 'unable to start the sftp session';
 const mostRepeats = 4;
 /** How long restic may take to remove its lock after SIGINT. */
 const patienceMs = 5_000;
+/** How often a second restic says how far it is; by itself it does so 60 times, each of which is read and passed on. */
+const progressFps = '2';
 /** A call without a limit of its own ends after a day. */
 const longestSeconds = 86_400;
 
@@ -168,7 +170,7 @@ export class Restic {
     ): Promise<Child> {
         return this.#ctx.spawn('restic', [...args, ...more], {
             privateFiles: files,
-            env: { ...env, RESTIC_CACHE_DIR: `${this.#ctx.dataDir}/cache` },
+            env: { ...env, RESTIC_CACHE_DIR: `${this.#ctx.dataDir}/cache`, RESTIC_PROGRESS_FPS: progressFps },
             timeoutSeconds
         });
     }

@@ -108,10 +108,14 @@ export class Execution {
         }
         progress(0, 'Backing up');
         log.add('info', `Backing up to ${row.name}`);
-        const { isPartial, summary } = await this.#write(row, ready, tally);
+        const { isPartial, summary } = await this.#write(row, ready, tally).finally(() =>
+            snapshots.forget(row.id)
+        );
         const made = String(summary['snapshot_id'] ?? '');
-        const snapshotId = dryRun ? null : await this.#wholeId(row, made);
-        const counts = await this.#counts(row, snapshotId, ready, summary);
+        const [snapshotId, counts] = await Promise.all([
+            dryRun ? null : this.#wholeId(row, made),
+            this.#counts(row, dryRun ? null : made, ready, summary)
+        ]);
         const results = tally.results(counts, Number(summary['data_added'] ?? 0));
         const isWhole = !isPartial && results.every(({ state }) => state === 'succeeded');
         log.add('info', dryRun ? 'Nothing was stored: it was only a try' : `Made the snapshot ${made}`);
@@ -126,7 +130,6 @@ export class Execution {
             const failure = await this.#copy(row, snapshotId);
             ended = failure === null ? ended : { ...ended, ...worse(ended, failure) };
         }
-        snapshots.forget(row.id);
         return ended;
     }
 
@@ -194,7 +197,6 @@ export class Execution {
         if (made.length === 64) {
             return made;
         }
-        snapshots.forget(row.id);
         const files =
             type === 'local'
                 ? await ctx
@@ -207,7 +209,7 @@ export class Execution {
 
     async #counts(
         row: RepositoryRow,
-        snapshotId: string | null,
+        made: string | null,
         ready: readonly StagedSource[],
         summary: Document
     ): Promise<ReadonlyMap<StagedSource, Count> | null> {
@@ -225,7 +227,7 @@ export class Execution {
                 ]
             ]);
         }
-        return snapshotId === null ? null : snapshots.counts(row, snapshotId, ready, this.#input.signal);
+        return made === null ? null : snapshots.counts(row, made, ready, this.#input.signal);
     }
 
     /** Removes the snapshots of the plan that its rules do not keep. */
@@ -235,12 +237,12 @@ export class Execution {
         if (row.appendOnly || Object.values(plan.keep).every((count) => count === 0)) {
             return;
         }
-        snapshots.forget(row.id);
         const own = (await snapshots.list(row, signal)).filter(({ planId }) => planId === plan.id);
         const old = selectOld(own, plan.keep, plan.schedule?.timezone ?? ctx.settings.timezone);
         if (old.length > 0) {
-            await restic.run(await repositories.target(row), ['forget', ...old], { signal, keepNone: true });
-            snapshots.forget(row.id);
+            await restic
+                .run(await repositories.target(row), ['forget', ...old], { signal, keepNone: true })
+                .finally(() => snapshots.forget(row.id));
             log.add('info', `Removed ${old.length} snapshots that no rule keeps`);
         }
     }

@@ -285,7 +285,7 @@ export class Runs {
         if (state === 'succeeded' && (statusOf(row).readAt ?? 0) < Date.now() - dayMs) {
             await repositories.see(row.id, null, { readAt: Date.now() });
             void snapshots
-                .refresh(row, ctx.signal)
+                .measure(row, ctx.signal)
                 .catch((error: unknown) =>
                     ctx.log.debug('The sizes of a repository could not be read', { error: String(error) })
                 );

@@ -39,6 +39,9 @@ export interface Offer {
 
 /** Name of the file in each snapshot that says what is where. */
 export const noteName = 'portico-backup.json';
+/** Where that file lies, by the paths of a snapshot; undefined for one that this plugin did not make. */
+export const notePathIn = (paths: readonly string[]): string | undefined =>
+    paths.find((path) => path.endsWith(`/${noteName}`));
 /** What the panel itself answers as. */
 export const panelName = 'panel';
 

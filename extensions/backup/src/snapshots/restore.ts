@@ -14,6 +14,7 @@ import type { Scratch } from '../scratch.ts';
 import type { Ctx } from '../settings.ts';
 import type { Snapshot } from './documents.ts';
 import type { Conflict, InPlace } from './in-place.ts';
+import { countRestored } from './restored.ts';
 import type { Snapshots } from './snapshots.ts';
 
 /** What is restored: a path, one item of a plugin, or the panel's own state. */
@@ -44,7 +45,19 @@ export interface RestoredPart {
 }
 
 type Note = SnapshotNote | null;
-const absent = 'It is not in this snapshot';
+
+/** One item, and what is known of it. */
+interface Part extends RestoreInput {
+    readonly item: RestoreItem;
+    /** Absolute paths in the snapshot. */
+    readonly places: readonly string[];
+    readonly note: Note;
+    /** What all of the snapshot takes; null for one that no run of this panel made. */
+    readonly wholeBytes: number | null;
+}
+
+/** A path as snapshots have them: absolute, without `.`, `..` and a slash at its end. */
+const plainPath = /^(\/(?!\.{1,2}(\/|$))[^/]+)+$/;
 
 /** What restores need. */
 export interface RestoreServices {
@@ -127,13 +140,15 @@ export class Restores {
         const note = input.items.some(({ path }) => path === undefined)
             ? await snapshots.note(row, snapshot, signal)
             : null;
+        const wholeBytes = (await snapshots.records()).get(snapshot.id)?.bytes ?? null;
         const parts: RestoredPart[] = [];
         for (const item of input.items) {
             signal.throwIfAborted();
             const places = item.path === undefined ? placesOf(item, note) : [item.path];
             const [path = null] = places;
             try {
-                parts.push(await this.#restore(row, snapshot, { ...input, item, places, note }, signal));
+                const part = { ...input, item, places, note, wholeBytes };
+                parts.push(await this.#restore(row, snapshot, part, signal));
             } catch (error) {
                 signal.throwIfAborted();
                 const message =
@@ -149,60 +164,56 @@ export class Restores {
     async #restore(
         row: RepositoryRow,
         snapshot: Snapshot,
-        {
-            item,
-            places,
-            note,
-            folder,
-            conflict,
-            dryRun
-        }: RestoreInput & {
-            readonly item: RestoreItem;
-            readonly places: readonly string[];
-            readonly note: Note;
-        },
+        part: Part,
         signal: AbortSignal
     ): Promise<RestoredPart> {
-        const { snapshots, scratch } = this.#services;
+        const { ctx, snapshots, scratch, inPlace } = this.#services;
+        const { item, places, folder } = part;
         const [path] = places;
-        const found = await snapshots.below(row, snapshot, places, signal);
-        if (path === undefined || found.paths === 0) {
-            return { item, ok: false, files: 0, path: null, message: absent };
+        if (path === undefined || !places.every((place) => plainPath.test(place))) {
+            return missing(item);
         }
-        const { files, bytes } = found;
-        if (dryRun) {
+        if (part.dryRun) {
+            const { files, paths } = await snapshots.below(row, snapshot, places, signal);
             const where = folder === null ? (item.path ?? null) : `${folder}${path}`;
-            return { item, ok: true, files, path: where, message: null };
+            return paths === 0 ? missing(item) : { item, ok: true, files, path: where, message: null };
         }
         if (folder !== null) {
-            await this.#requireRoom(folder, bytes);
-            await this.#fetch(row, snapshot, places, folder, signal);
-            return { item, ok: true, files, path: `${folder}${path}`, message: null };
+            const { available } = await ctx.files(folder).space();
+            await this.#requireRoom(row, snapshot, part, available, signal);
+            const files = await this.#fetch(row, snapshot, places, folder, signal);
+            const restored = { item, ok: true, path: `${folder}${path}`, message: null };
+            return files === null ? missing(item) : { ...restored, files };
         }
         const name = `restore-${randomBytes(6).toString('hex')}`;
         const stage = await scratch.make(name);
         try {
-            await scratch.requireRoom(bytes);
-            await this.#fetch(row, snapshot, places, stage, signal);
-            if (item.plugin !== undefined) {
-                return await this.#giveBack(item, note, stage, files);
+            await this.#requireRoom(row, snapshot, part, await scratch.room(), signal);
+            const files = await this.#fetch(row, snapshot, places, stage, signal);
+            if (files === null) {
+                return missing(item);
             }
-            const written = await this.#services.inPlace.place(stage, path, conflict, signal);
+            if (item.plugin !== undefined) {
+                return await this.#giveBack(item, part.note, stage, files);
+            }
+            const written = await inPlace.place(stage, path, part.conflict, signal);
             return { item, ok: true, files: written, path, message: null };
         } finally {
             await scratch.remove(name);
         }
     }
 
+    /** Gives how many files came; null when nothing did. */
     async #fetch(
         row: RepositoryRow,
         { id }: Snapshot,
         places: readonly string[],
         target: string,
         signal: AbortSignal
-    ): Promise<void> {
-        await this.#services.restic.run(
-            await this.#services.repositories.target(row),
+    ): Promise<number | null> {
+        const { ctx, restic, repositories } = this.#services;
+        await restic.run(
+            await repositories.target(row),
             [
                 'restore',
                 id,
@@ -211,10 +222,21 @@ export class Restores {
             ],
             { signal, keepNone: true }
         );
+        return countRestored(ctx.files(target), places);
     }
 
-    async #requireRoom(folder: string, bytes: number): Promise<void> {
-        const { available } = await this.#services.ctx.files(folder).space();
+    /** Where all of the snapshot fits, restic is not asked how much the part takes. @throws STORAGE_FULL 50700 */
+    async #requireRoom(
+        row: RepositoryRow,
+        snapshot: Snapshot,
+        { places, wholeBytes }: Part,
+        available: number,
+        signal: AbortSignal
+    ): Promise<void> {
+        if (wholeBytes !== null && wholeBytes <= available) {
+            return;
+        }
+        const { bytes } = await this.#services.snapshots.below(row, snapshot, places, signal);
         if (bytes > available) {
             throw errors.storageFull();
         }
@@ -252,6 +274,10 @@ export class Restores {
             message: `The plugin ${item.plugin} does not run, or takes nothing back: restore to a folder`
         };
     }
+}
+
+function missing(item: RestoreItem): RestoredPart {
+    return { item, ok: false, files: 0, path: null, message: 'It is not in this snapshot' };
 }
 
 function placesOf({ plugin, item, panel }: RestoreItem, note: Note): readonly string[] {

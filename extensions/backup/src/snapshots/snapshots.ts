@@ -6,7 +6,7 @@ import type { Repositories } from '../repositories/repositories.ts';
 import type { CheckResult } from '../repositories/stored.ts';
 import type { Document } from '../restic/output.ts';
 import type { Restic } from '../restic/restic.ts';
-import { noteName, type SnapshotNote, type SourceResult, type StagedSource } from '../runs/sources.ts';
+import { notePathIn, type SnapshotNote, type SourceResult, type StagedSource } from '../runs/sources.ts';
 import type { Ctx } from '../settings.ts';
 import {
     type Difference,
@@ -34,6 +34,8 @@ export class Snapshots {
     readonly #restic: Restic;
     readonly #repositories: Repositories;
     readonly #lists = new Map<number, readonly Snapshot[]>();
+    /** The last read of each list. What was written to a repository meanwhile may be missing in it: then it is gone from here. */
+    readonly #readings = new Map<number, symbol>();
     readonly #folders = new Map<string, readonly SnapshotEntry[]>();
 
     constructor(ctx: Ctx, restic: Restic, repositories: Repositories) {
@@ -52,12 +54,25 @@ export class Snapshots {
     }
 
     /** Reads the list anew, and the sizes of the repository. */
-    async refresh(row: RepositoryRow, signal: AbortSignal): Promise<readonly Snapshot[]> {
-        const found = await this.#read(row, { signal });
+    refresh(row: RepositoryRow, signal: AbortSignal): Promise<readonly Snapshot[]> {
+        return this.#measure(row, null, signal);
+    }
+
+    /** Reads the sizes of the repository, and the list unless it is known. */
+    measure(row: RepositoryRow, signal: AbortSignal): Promise<readonly Snapshot[]> {
+        return this.#measure(row, this.#lists.get(row.id) ?? null, signal);
+    }
+
+    async #measure(
+        row: RepositoryRow,
+        known: readonly Snapshot[] | null,
+        signal: AbortSignal
+    ): Promise<readonly Snapshot[]> {
         const target = await this.#repositories.target(row);
-        const { documents } = await this.#restic.run(target, ['stats', '--no-lock', '--mode=raw-data'], {
-            signal
-        });
+        const [found, { documents }] = await Promise.all([
+            known ?? this.#read(row, { signal }),
+            this.#restic.run(target, ['stats', '--no-lock', '--mode=raw-data'], { signal })
+        ]);
         await this.#repositories.see(row.id, null, {
             snapshots: found.length,
             storedBytes: Number(documents[0]?.['total_size'] ?? 0)
@@ -69,11 +84,15 @@ export class Snapshots {
         row: RepositoryRow,
         options: { readonly signal?: AbortSignal | undefined; readonly timeoutSeconds?: number }
     ): Promise<readonly Snapshot[]> {
+        const reading = Symbol('reading');
+        this.#readings.set(row.id, reading);
         try {
             const target = await this.#repositories.target(row);
             const { documents } = await this.#restic.run(target, ['snapshots', '--no-lock'], options);
             const found = documents.map(snapshotOf).sort((one, two) => two.time.localeCompare(one.time));
-            this.#lists.set(row.id, found);
+            if (this.#readings.get(row.id) === reading) {
+                this.#lists.set(row.id, found);
+            }
             await this.#repositories.see(row.id, null, { snapshots: found.length });
             return found;
         } catch (error) {
@@ -233,7 +252,7 @@ export class Snapshots {
         { id, paths }: Snapshot,
         signal: AbortSignal
     ): Promise<SnapshotNote | null> {
-        const path = paths.find((each) => each.endsWith(`/${noteName}`));
+        const path = notePathIn(paths);
         if (path === undefined) {
             return null;
         }
@@ -330,5 +349,6 @@ export class Snapshots {
     /** Reads the list anew next time. */
     forget(repositoryId: number): void {
         this.#lists.delete(repositoryId);
+        this.#readings.delete(repositoryId);
     }
 }
