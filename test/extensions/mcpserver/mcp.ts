@@ -145,6 +145,12 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
             const agent = await rig.token(['hosts:read', 'helper:read'], session);
             const client = await rig.connect(agent, mode);
             const isTold = await watchTools(client, mode);
+            const { data: users } = await admin.get(`/api/users?q=${role}`);
+            const give = (given: string) => admin.put(`/api/users/${users[0].id}`, { role: given });
+            await isTold(() => give(`${role}-less`));
+            expect(await names(client)).to.not.include(['hosts__list', 'helper__log']);
+            await isTold(() => give(role));
+            expect(await names(client)).to.include(['hosts__list', 'helper__log']);
             await isTold(() =>
                 admin.put(`/api/users/roles/${role}`, { permissions: ['mcpserver:use', 'hosts:read'] })
             );
@@ -161,9 +167,6 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
                 );
             });
             expect(await names(client)).to.include(['hosts__list', 'helper__log']);
-            const { data: users } = await admin.get(`/api/users?q=${role}`);
-            await isTold(() => admin.put(`/api/users/${users[0].id}`, { role: `${role}-less` }));
-            expect(await names(client)).to.not.include(['hosts__list', 'helper__log']);
             await client.close();
         });
     }
