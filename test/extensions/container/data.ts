@@ -259,7 +259,21 @@ describeOnEngines(lab, 'Data of a real engine', (real) => {
         });
         expect((await rig.get('/stacks/made')).data.managed).to.be.false();
         expect((await rig.post('/stacks/absent/adopt')).code).to.equal(40400);
+        // Its record is written at once: cut anywhere, there is nothing of it, or all.
+        const cutBefore = (step: string): Promise<unknown> =>
+            rig.host.db.write((em) =>
+                em.execute(`create trigger cut before ${step} begin select raise(abort, 'cut'); end`)
+            );
+        const uncut = (): Promise<unknown> => rig.host.db.write((em) => em.execute('drop trigger cut'));
+        for (const step of ['insert on stacks', 'insert on revisions']) {
+            await cutBefore(step);
+            expect((await rig.post('/stacks/made/adopt')).status).to.equal(500);
+            await uncut();
+            expect((await rig.get('/stacks/made')).data).to.include({ managed: false, revision: null });
+        }
+        await cutBefore('update on stacks');
         const adopted = await rig.post('/stacks/made/adopt');
+        await uncut();
         expect(adopted.data).to.include({ managed: true, state: 'running', revision: 1 });
         expect((await rig.get('/containers/made-web-1')).data.id).to.equal(id);
         const { data: source } = await rig.get('/stacks/made/source');

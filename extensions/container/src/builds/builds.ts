@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import { type Actor, errors, type TaskView } from '@portico/sdk';
 
-import type { Engine } from '../engine/engine.ts';
+import { type Engine, wholly } from '../engine/engine.ts';
 import { fail } from '../errors.ts';
 import type { ProgressLine } from '../images/progress.ts';
 import type { Registries } from '../images/registries.ts';
@@ -120,7 +120,7 @@ export class Builds {
         );
     }
 
-    /** Builds. A build runs once; its context is gone afterwards. @throws NOT_FOUND 40400, ENGINE_REFUSED 42254 with what failed */
+    /** Builds. A build runs once; its context is gone afterwards. @throws NOT_FOUND 40400, ENGINE_REFUSED 42254 with what failed, ENGINE_DOWN 50350 */
     async *run(id: string, plugin: string | null, signal: AbortSignal): AsyncGenerator<BuildEvent> {
         const build = this.#find(id, plugin);
         build.running = true;
@@ -145,9 +145,7 @@ export class Builds {
                 signal,
                 patienceMs: 0
             });
-            yield* eventsOf(readJsonLines<ProgressLine>(response), maskOf(build.args));
-            // An answer that was cut by its signal may end without an error.
-            signal.throwIfAborted();
+            yield* eventsOf(readJsonLines<ProgressLine>(wholly(response, signal)), maskOf(build.args));
         } finally {
             await this.#forget(id, build);
         }

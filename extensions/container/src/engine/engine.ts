@@ -13,6 +13,7 @@ import type { EngineVersion } from './documents.ts';
 /** How long the head of an answer may take, unless a call says otherwise. */
 const patienceMs = 5_000;
 const places = ['/run/docker.sock', '/run/podman/podman.sock'];
+const cutWhy = 'its answer was cut';
 /** The newest version of the API that this client speaks. */
 const newestApi = 41;
 
@@ -67,7 +68,7 @@ export class Engine {
     /** A call that answers JSON, or nothing. @throws ENGINE_REFUSED 42254, NOT_FOUND 40400, IN_USE 40901, ENGINE_DOWN 50350, TOOL_MISSING 50302 */
     async call<T>(method: string, path: string, call: EngineCall = {}): Promise<T> {
         const response = await this.open(method, path, call);
-        const text = await readText(response);
+        const text = await readText(response, call.signal);
         return (isEmpty(text) ? null : parse(text)) as T;
     }
 
@@ -191,15 +192,24 @@ export class Engine {
     }
 }
 
-/** The bytes of an answer. @throws ENGINE_DOWN 50350 when the answer was cut, so that no half of an archive counts as one */
-export async function* wholly(response: IncomingMessage): AsyncGenerator<Uint8Array> {
+/**
+ * The bytes of an answer. What the signal of its call cuts ends with the signal's own reason.
+ *
+ * @throws ENGINE_DOWN 50350 when the answer was cut, so that no half of an archive, a pull or a build counts as one
+ */
+export async function* wholly(response: IncomingMessage, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     try {
         for await (const chunk of response) {
             yield chunk as Buffer;
         }
+        signal?.throwIfAborted();
         if (!response.complete) {
-            throw fail.ENGINE_DOWN({ why: 'the answer was cut' });
+            throw fail.ENGINE_DOWN({ why: cutWhy });
         }
+    } catch (error) {
+        signal?.throwIfAborted();
+        const isCut = (error as { readonly code?: unknown }).code === 'ECONNRESET';
+        throw isCut ? fail.ENGINE_DOWN({ why: cutWhy }, { cause: error }) : error;
     } finally {
         response.destroy();
     }
@@ -254,12 +264,8 @@ function parse(text: string): unknown {
     }
 }
 
-async function readText(response: IncomingMessage): Promise<string> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of response) {
-        chunks.push(chunk as Buffer);
-    }
-    return Buffer.concat(chunks).toString();
+async function readText(response: IncomingMessage, signal?: AbortSignal): Promise<string> {
+    return Buffer.concat(await Array.fromAsync(wholly(response, signal))).toString();
 }
 
 function failureOf(status: number, text: string): FailureError {

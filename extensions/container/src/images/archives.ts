@@ -69,14 +69,13 @@ export class ImageArchives {
             patienceMs: 0
         });
         const images: string[] = [];
-        for await (const { stream = '' } of progressOf(response, notLoaded)) {
+        for await (const { stream = '' } of progressOf(response, signal, notLoaded)) {
             const [, name] = /^Loaded image(?: ID|\(s\))?: (\S+)/.exec(stream) ?? [];
             if (name !== undefined) {
                 images.push(...name.split(',').map(familiarName));
                 log(stream.trim());
             }
         }
-        signal.throwIfAborted();
         return images;
     }
 
@@ -86,7 +85,7 @@ export class ImageArchives {
             signal,
             patienceMs: 300_000
         });
-        yield* wholly(response);
+        yield* wholly(response, signal);
     }
 
     /** Images that the engine finds by a word. @throws REGISTRY_FAILED 50250 */

@@ -164,11 +164,10 @@ export class Images {
                 });
                 const layers = new LayerProgress();
                 let digest: string | null = null;
-                for await (const line of progressOf(response)) {
+                for await (const line of progressOf(response, run.signal)) {
                     run.progress(layers.add(line));
                     digest = line.aux?.Digest ?? digest;
                 }
-                run.signal.throwIfAborted();
                 return { image, digest };
             }
         );
@@ -207,7 +206,7 @@ export class Images {
                 patienceMs: 60_000
             });
             const layers = new LayerProgress();
-            for await (const line of progressOf(response)) {
+            for await (const line of progressOf(response, run.signal)) {
                 run.progress(layers.add(line));
                 if (line.status !== undefined && /complete|exists|Digest/.test(line.status)) {
                     run.log(`${line.id === undefined ? '' : `${line.id}: `}${line.status}`);
@@ -219,8 +218,6 @@ export class Images {
             }
             throw error;
         }
-        // An answer that was cut by its signal may end without an error.
-        run.signal.throwIfAborted();
         const found = await this.#mustFind(image);
         return { id: found.Id, digest: digestIn(found, image) };
     }

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 
 import type { FailureError } from '@portico/sdk';
 
+import { wholly } from '../engine/engine.ts';
 import { fail } from '../errors.ts';
 import { readJsonLines } from '../streams/frames.ts';
 
@@ -18,12 +19,13 @@ export interface ProgressLine {
 
 const registryFailed = (message: string): FailureError => fail.REGISTRY_FAILED({ message });
 
-/** The lines as they come. @throws REGISTRY_FAILED 50250, or what `failureOf` makes of it, when one says that it failed */
+/** The lines as they come. @throws REGISTRY_FAILED 50250, or what `failureOf` makes of it, when one says that it failed; ENGINE_DOWN 50350 */
 export async function* progressOf(
     response: IncomingMessage,
+    signal: AbortSignal,
     failureOf: (said: string) => FailureError = registryFailed
 ): AsyncGenerator<ProgressLine> {
-    for await (const said of readJsonLines<ProgressLine>(response)) {
+    for await (const said of readJsonLines<ProgressLine>(wholly(response, signal))) {
         if (said.error !== undefined) {
             throw failureOf(said.error.slice(0, 2_000));
         }

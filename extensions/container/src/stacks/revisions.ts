@@ -56,16 +56,18 @@ export class StackStore {
         }
     }
 
-    /** Adds a stack before its first deploy, with the source of its first revision. @throws CONFLICT 40900 */
+    /** Adds a stack with the source of its first revision, which `runs` already or waits for its first deploy. @throws CONFLICT 40900 */
     async create(
         {
             autoUpdate,
+            runs = false,
             ...stack
         }: {
             readonly name: string;
             readonly description: string;
             readonly owner: string | null;
             readonly autoUpdate?: AutoUpdate | undefined;
+            readonly runs?: boolean;
         },
         first: NewRevision
     ): Promise<StackRow> {
@@ -73,7 +75,7 @@ export class StackStore {
         const row = {
             ...stack,
             version: 1,
-            revision: 0,
+            revision: runs ? 1 : 0,
             createdAt: now,
             updatedAt: now,
             autoUpdate: autoUpdate?.mode ?? 'off',

@@ -64,7 +64,7 @@ export class VolumeArchives {
                 signal,
                 patienceMs: 60_000
             });
-            yield* wholly(response);
+            yield* wholly(response, signal);
         } finally {
             await this.#making.remove(helper);
         }

@@ -105,8 +105,7 @@ export class Adoption {
             })
         );
         const first = { ...source, by: actor.username, because: 'adopted', images, exposed: plan.findings };
-        await store.create({ name, description: '', owner: null }, first);
-        await store.commit(name, first);
+        await store.create({ name, description: '', owner: null, runs: true }, first);
     }
 
     /** The file that the labels name, else one written from the containers. */
