@@ -3,7 +3,8 @@ import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
-import { noEngine } from '../container/engines.ts';
+import { faultyRegistry, noEngine, registryAddress, type TestEngine } from '../container/engines.ts';
+import { FaultyRegistry } from '../container/support/faulty-registry.ts';
 import { noMinisign, type Part, Publisher } from './publisher.ts';
 import { AppstoreRig, type Data } from './rig.ts';
 import { pushImages, repository, startScript, webApp, webCompose } from './support.ts';
@@ -174,6 +175,13 @@ describe('Updates of apps on a real engine', { timeout: limitMs }, () => {
         await publish(app('1.4.9', { from: '>=2.0.0' }));
         const no = await waiting('auto');
         expect([no.auto, no.why]).to.equal([false, '1.4.9 updates only from >=2.0.0']);
+        expect((await rig.post('/installed/auto/update')).code).to.equal(40001);
+        await publish(app('1.4.9', { architectures: ['pdp11'] }));
+        const other = await waiting('auto');
+        const why = `This app does not run on ${rig.machine.architecture}`;
+        expect([other.auto, other.why]).to.equal([false, why]);
+        expect((await rig.post('/installed/auto/update')).code).to.equal(40953);
+        expect((await rig.post('/plan', { source: 'main', app: 'wiki', name: 'new' })).code).to.equal(40953);
         await publish(app('1.4.9', { form: [{ name: 'NEW', type: 'text', required: true }] }));
         expect((await waiting('auto')).why).to.equal('values.NEW: A value is required');
     });
@@ -288,5 +296,81 @@ describe('Updates of apps on a real engine', { timeout: limitMs }, () => {
         await install('digest');
         expect((await get('digest')).digests.web).to.equal(digests['2']);
         await rig.make('/installed/digest?keepData=false', undefined, 'DELETE');
+    });
+
+    /** An app of its own for what follows, as its last update left it. */
+    const far = (version: string, script: string, more: Part = {}): Part =>
+        app(version, { id: 'far', compose: webCompose('1', `${startScript}; ${script}`), ...more });
+    const serves = async (version: string, text: string): Promise<void> => {
+        expect(await get('far')).to.include({ version, state: 'running' });
+        expect(await page('far')).to.equal(text);
+    };
+
+    real('whose way back was cut go on with it at the next start', async () => {
+        await publish(far('1.0.0', 'true'));
+        await install('far', { app: 'far', limits: { web: { cpus: 0.5 } } });
+        // It runs, and answers something else than it should: both data and stack have to come back.
+        await publish(far('1.1.0', 'mv /data/index.html /data/gone'));
+        for (const method of ['restore', 'rollback']) {
+            await cutAfter(method, () => rig.post('/installed/far/update'));
+            expect((await get('far')).lastError).to.contain('404');
+            await until(async () => (await page('far')) === 'first', `the page after ${method}`);
+            await serves('1.0.0', 'first');
+        }
+    });
+
+    real(
+        'are taken back when the engine goes away, once it is there again, and can be repeated',
+        async () => {
+            const engine = rig.container?.engine as TestEngine;
+            await publish(far('1.2.0', 'echo second > /data/index.html'));
+            for (const method of ['pull', 'apply']) {
+                rig.cut.behind(method, () => engine.kill());
+                const { state, error } = await rig.run('/installed/far/update');
+                expect([method, state, error?.code]).to.equal([method, 'failed', 50350]);
+                expect((await get('far')).lastError).to.contain('could not be taken back yet');
+                await engine.revive();
+                expect((await rig.post('/installed/far/update')).code).to.equal(40901);
+                await rig.host.schedules.run('recovery');
+                await until(async () => (await get('far')).state === 'running', 'the recovery');
+                expect((await get('far')).lastError).to.equal(error?.message);
+                await until(async () => (await page('far')) === 'first', `the page after ${method}`);
+            }
+            await rig.make('/installed/far/update');
+            await serves('1.2.0', 'second');
+        }
+    );
+
+    real('go on serving while a registry is gone or slow, say why, and can be repeated', async () => {
+        const engine = rig.container?.engine as TestEngine;
+        const digest = await rig.pushImage(`${registryAddress}/fault/app:1`, 'far');
+        const image = `${faultyRegistry}/whole/app:1`;
+        const elsewhere = webCompose('1', 'echo third > /data/index.html').replace(`${repository}:1`, image);
+        const limits = { web: { memoryBytes: 48 * 1_048_576, cpus: 1 } };
+        await publish(far('1.3.0', '', { compose: elsewhere, images: { [image]: digest }, limits }));
+        const { data: asked } = await rig.post('/installed/far/update');
+        expect(asked.plan.difference.images.added.length).to.equal(1);
+        const { consent } = asked.plan;
+        const gone = await rig.run('/installed/far/update', { consent });
+        expect([gone.state, gone.error?.code]).to.equal(['failed', 50250]);
+        expect(gone.error?.message).to.contain(faultyRegistry);
+        expect((await get('far')).lastError).to.equal(gone.error?.message);
+        await serves('1.2.0', 'second');
+        await using registry = await FaultyRegistry.start(engine);
+        registry.pause();
+        const { data: task } = await rig.post('/installed/far/update', { consent });
+        await until(() =>
+            rig.host.tasks
+                .list()
+                .at(-1)
+                ?.log.some((line) => line.includes(image.replace(/:1$/, '')))
+        );
+        expect([(await get('far')).state, await page('far')]).to.equal(['updating', 'second']);
+        registry.resume();
+        expect((await rig.host.tasks.wait(task.id)).error).to.equal(null);
+        await serves('1.3.0', 'third');
+        // Limits that an admin set win over those of the version, which hold for the rest.
+        const { data } = (await rig.container?.get('/containers/app-far-web-1/inspect')) ?? {};
+        expect([data.HostConfig.Memory, data.HostConfig.NanoCpus]).to.equal([48 * 1_048_576, 500_000_000]);
     });
 });

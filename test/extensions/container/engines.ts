@@ -249,13 +249,22 @@ export class TestEngine implements AsyncDisposable {
     /** Ends the daemon, and starts it again. */
     async restart(): Promise<void> {
         await this.#end(this.#daemon, 'SIGTERM');
-        this.#startDaemon();
-        await this.#ready();
+        await this.revive();
     }
 
     /** Kills the daemon as `kill -9` does, and starts it again. Containers go on where Docker was told `live-restore`, and on Podman. */
     async crash(): Promise<void> {
-        await this.#end(this.#daemon, 'SIGKILL');
+        await this.kill();
+        await this.revive();
+    }
+
+    /** The first half of {@link TestEngine.crash}. */
+    kill(): Promise<void> {
+        return this.#end(this.#daemon, 'SIGKILL');
+    }
+
+    /** Starts the daemon that ended. */
+    async revive(): Promise<void> {
         // Where nothing reaps the dead containerd, dockerd takes it for one that runs.
         rmSync(join(this.root, 'exec', 'containerd', 'containerd.pid'), { force: true });
         this.#startDaemon();

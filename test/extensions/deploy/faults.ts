@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { commandOf } from '../../support/panel/process.ts';
+import { asleep } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { DeployRig, withoutSandbox } from './support/rig.ts';
@@ -97,16 +97,12 @@ describe('A build that misbehaves', { timeout: limitMs }, () => {
         const { id, build } = await project('deaf');
         const sleeps = 200_000 + process.pid; // found among the processes of the machine
         await build(`trap "" TERM INT HUP QUIT USR1 USR2 PIPE; while :; do sleep ${sleeps}; done`);
-        const asleep = () =>
-            readdirSync('/proc').filter(
-                (name) => /^\d+$/.test(name) && commandOf(Number(name)).startsWith(`sleep\0${sleeps}\0`)
-            ).length;
         const begun = await rig.begin(id);
-        await until(() => asleep() === 1, 'the build');
+        await until(() => asleep(sleeps) === 1, 'the build');
         const start = performance.now();
         expect((await rig.post(`/deployments/${begun.id}/cancel`)).data.state).to.equal('cancelled');
         expect(performance.now() - start).to.be.below(5_000);
-        expect(asleep()).to.equal(0);
+        expect(asleep(sleeps)).to.equal(0);
         expect((await rig.page('deaf.test')).text).to.equal('first');
         expect(below(id, 'builds')).to.equal([]);
     });

@@ -1,6 +1,6 @@
 /** The panel as a process of its own, as admins start it. For tests that kill or measure a process. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -215,3 +215,9 @@ export function commandOf(pid: number): string {
         return '';
     }
 }
+
+/** How many programs of the machine sleep so many seconds; container engines do not tell what a build runs. */
+export const asleep = (seconds: number): number =>
+    readdirSync('/proc').filter(
+        (name) => /^\d+$/.test(name) && commandOf(Number(name)).startsWith(`sleep\0${seconds}\0`)
+    ).length;

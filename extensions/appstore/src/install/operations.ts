@@ -57,6 +57,10 @@ export class Change {
 }
 
 const undoneMessage = 'It was cut by the end of the panel, and taken back';
+const cancelledMessage = 'It was cancelled, and taken back';
+
+const whyOf = (error: unknown): string =>
+    isFailure(error) ? error.message : 'An unexpected fault; see the log of the panel';
 
 /** Begins changes, and takes back what failed. */
 export class Operations {
@@ -159,7 +163,7 @@ export class Operations {
         if (change.operation.kind === 'remove') {
             await this.finishRemoval(change);
         } else {
-            await this.#undo(change, undoneMessage);
+            await this.#undo(change, change.operation.why ?? undoneMessage);
         }
     }
 
@@ -172,7 +176,7 @@ export class Operations {
         const wasRunning = stack === null ? kind === 'install' : !['stopped', 'absent'].includes(stack.state);
         const stackRevision = stack?.revision ?? null;
         const operation: Operation = {
-            ...{ kind, snapshot: null, touched: false, keepData, wasRunning, stackRevision, to }
+            ...{ kind, snapshot: null, touched: false, keepData, wasRunning, stackRevision, to, why: null }
         };
         const state = kind === 'install' ? 'installing' : 'updating';
         await store.operate(name, operation, kind === 'backup' ? {} : { state });
@@ -185,10 +189,7 @@ export class Operations {
         } catch (error) {
             // At the end of the plugin nothing can be taken back any more: the next start does it.
             if (change.operation.kind !== 'remove' && !this.#parts.ctx.signal.aborted) {
-                const why = isFailure(error)
-                    ? error.message
-                    : 'An unexpected fault; see the log of the panel';
-                await this.#undo(change, why);
+                await this.#undo(change, change.run.signal.aborted ? cancelledMessage : whyOf(error));
             }
             throw error;
         }
@@ -201,6 +202,7 @@ export class Operations {
         // The change may have been cancelled; taking it back is not.
         const run: Run = { actor: change.run.actor, log: change.run.log, signal: ctx.signal };
         try {
+            await change.note({ why });
             if (change.operation.kind === 'install') {
                 await this.#undoInstall(change, run);
                 return;

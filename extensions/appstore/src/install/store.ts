@@ -48,6 +48,8 @@ export interface Operation {
     readonly stackRevision: number | null;
     /** The version that is tried. */
     readonly to: string | null;
+    /** Why it is taken back; null while it is not. */
+    readonly why: string | null;
 }
 
 /** Revisions of an app that are kept; older ones that a backup belongs to stay as long as that. */

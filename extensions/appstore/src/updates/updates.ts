@@ -1,5 +1,5 @@
 /** Updates: which wait, what they change, and which are made by themselves. */
-import { type Actor, errors, isFailure } from '@portico/sdk';
+import { type Actor, isFailure } from '@portico/sdk';
 
 import { type Catalogue, isSigned, keyIdOf, type OfferedApp } from '../apps/catalogue.ts';
 import type { AppDocument } from '../catalogue/app-document.ts';
@@ -12,7 +12,7 @@ import type { ExposureDifference } from '../install/planning/exposure.ts';
 import type { InstalledStore } from '../install/store.ts';
 import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
-import { accepts, type AutoUpdate, isInWindow, isNewer, isWithin } from './versions.ts';
+import { type AutoUpdate, isInWindow, isNewer, isWithin } from './versions.ts';
 
 /** An update that waits. */
 export interface WaitingUpdate {
@@ -159,11 +159,6 @@ export class Updates {
         };
         let draft: Draft;
         try {
-            if (document !== null && !accepts(document.from, from)) {
-                throw errors.invalid([
-                    { path: 'version', message: `${to} updates only from ${document.from}` }
-                ]);
-            }
             draft = await this.#drafts.change(row, {}, { actor, offered });
         } catch (error) {
             if (!isFailure(error)) {

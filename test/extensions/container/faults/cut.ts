@@ -1,9 +1,7 @@
-import { readdirSync } from 'node:fs';
-
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { commandOf } from '../../../support/panel/process.ts';
+import { asleep } from '../../../support/panel/process.ts';
 import { until } from '../../../support/until.ts';
 import { image } from '../engines.ts';
 import { archiveOf } from '../support.ts';
@@ -20,12 +18,6 @@ async function build(rig: ContainerRig, lines: string): Promise<number> {
     const sent = await rig.host.as('admin').put(`/builds/${data.id}/context`, context, { headers });
     return (sent.data as { id: number }).id;
 }
-
-/** How many programs of the machine sleep so long; engines do not tell what a build runs. */
-const asleep = (seconds: number): number =>
-    readdirSync('/proc').filter(
-        (name) => /^\d+$/.test(name) && commandOf(Number(name)).startsWith(`sleep\0${seconds}\0`)
-    ).length;
 
 describeOnEngines(lab, 'What is cut', (real) => {
     real(

@@ -1,34 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { faultyRegistry, registryAddress } from '../engines.ts';
+import { FaultyRegistry } from './faulty-registry.ts';
 import { describeOnEngines } from './on-engines.ts';
-import type { ContainerRig } from './rig.ts';
 
 export const lab = Lab.script();
-
-/** Starts a registry beside the real one that spoils its answers. */
-async function startFaulty({ engine }: ContainerRig): Promise<ChildProcess> {
-    const script = fileURLToPath(new URL('faulty-registry.mjs', import.meta.url));
-    const ports = [registryAddress, faultyRegistry].map((address) => address.split(':')[1] ?? '');
-    const child = spawn('nsenter', [`--net=/proc/${engine.pid}/ns/net`, process.execPath, script, ...ports], {
-        stdio: ['ignore', 'pipe', 'inherit']
-    });
-    await once(child.stdout, 'data');
-    return child;
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-    if (child.exitCode === null && child.signalCode === null) {
-        const exited = once(child, 'exit');
-        child.kill('SIGKILL');
-        await exited;
-    }
-}
 
 describeOnEngines(lab, 'A registry that answers wrong', (real) => {
     real('brings nothing, is told as what it is, and the pull can be repeated', async (rig) => {
@@ -43,8 +20,8 @@ describeOnEngines(lab, 'A registry that answers wrong', (real) => {
         const images = async (): Promise<readonly string[]> =>
             ((await rig.get('/images')).data as { id: string }[]).map(({ id }) => id).sort();
         const before = await images();
-        const faulty = await startFaulty(rig);
-        try {
+        {
+            await using _faulty = await FaultyRegistry.start(rig.engine);
             // A manifest by its tag has no digest that it could fail to have.
             const faults = ['html/app:1', `manifest/app@${digest}`, 'layer/app:1', 'cut/app:1', 'fail/app:1'];
             for (const fault of faults) {
@@ -75,8 +52,6 @@ describeOnEngines(lab, 'A registry that answers wrong', (real) => {
             expect([still.id, still.state]).to.equal([running.id, 'running']);
             expect((await rig.get('/stacks/wrong')).data).to.include({ state: 'running', revision: 1 });
             await rig.make('/stacks/wrong', {}, 'DELETE');
-        } finally {
-            await stop(faulty);
         }
         // One that is gone.
         const gone = await rig.run('/images/pull', { image: `${faultyRegistry}/html/app:1` });

@@ -9,6 +9,7 @@ import type { InstalledRow, LeftoverRow } from '../../entities.ts';
 import { fail } from '../../errors.ts';
 import type { Machine } from '../../machine.ts';
 import type { Ctx } from '../../settings.ts';
+import { accepts } from '../../updates/versions.ts';
 import type { InstalledStore, Revision } from '../store.ts';
 import type { Target } from '../trial.ts';
 import { addressOf, type Layout, type Limits, type Published } from './layout.ts';
@@ -184,7 +185,7 @@ export class Drafts {
     }
 
     async #installable(offered: OfferedApp, input: InstallInput): Promise<AppDocument> {
-        const { source, row, about } = offered;
+        const { source, row } = offered;
         const document = await this.#catalogue.document(offered);
         if (document === null) {
             throw fail.IMPORT_UNSUPPORTED({ why: row.why ?? 'unknown', keys: [] });
@@ -202,11 +203,16 @@ export class Drafts {
         if (!isSigned(source) && !input.acknowledgeUnsigned) {
             throw fail.UNSIGNED_NOT_ACCEPTED();
         }
+        await this.#refuseArchitecture(offered);
+        return document;
+    }
+
+    /** @throws ARCHITECTURE 40953 */
+    async #refuseArchitecture({ about }: OfferedApp): Promise<void> {
         const architecture = await this.#planner.architecture();
         if (about.architectures.length > 0 && !about.architectures.includes(architecture)) {
             throw fail.ARCHITECTURE({ architecture });
         }
-        return document;
     }
 
     /** Nothing is installed or updated from a catalogue that has expired, or a source that is off. @throws INDEX_INVALID 42250 */
@@ -231,6 +237,11 @@ export class Drafts {
         if (before.version === document.version && before.documentHash === offered.row.document) {
             throw errors.invalid([{ path: 'version', message: `${document.version} is installed already` }]);
         }
+        if (!accepts(document.from, before.version)) {
+            const message = `${document.version} updates only from ${document.from}`;
+            throw errors.invalid([{ path: 'version', message }]);
+        }
+        await this.#refuseArchitecture(offered);
         return document;
     }
 
