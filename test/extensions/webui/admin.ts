@@ -119,9 +119,11 @@ describe('the screens of the admin', { timeout: 2 * limitMs }, () => {
         const watched = await rig.open();
         const { page } = watched;
         await visit(page, '/audit?resource=hosts');
-        const update = page.getByRole('row').filter({ hasText: 'update' }).first();
+        // The words of the operation; what the log itself says stands in the details.
+        const update = page.getByRole('row').filter({ hasText: 'Change a host' }).first();
         await update.getByRole('button').click();
         const dialog = page.getByRole('dialog');
+        await dialog.getByText('update hosts').waitFor();
         await dialog.locator('del', { hasText: 'first' }).waitFor();
         await dialog.locator('ins', { hasText: 'second' }).waitFor();
         await page.keyboard.press('Escape');

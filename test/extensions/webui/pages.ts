@@ -16,7 +16,18 @@ import { type Instance, noPostgresql, startPostgresql } from '../database/instan
 import { pullOf, signed } from '../deploy/forges/deliveries.ts';
 import { everyPlugin, furnish } from './furnish.ts';
 import { generatedScreens } from './generated-screens.ts';
-import { extensions, finish, isSound, limitMs, logIn, type Rig, startRig, visit, walk } from './rig.ts';
+import {
+    extensions,
+    finish,
+    isSound,
+    limitMs,
+    logIn,
+    openAxe,
+    type Rig,
+    startRig,
+    visit,
+    walk
+} from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -58,6 +69,18 @@ const screens = [
 ];
 
 const callback = 'http://127.0.0.1:3118/callback';
+/** What a machine, or a thing of this test, may lack; the page of an extension then says so. */
+const missing = new RegExp(
+    [
+        'There is no container engine',
+        'systemd did not answer',
+        'The journal cannot be read',
+        'The panel may not change the rules of the kernel',
+        'is not installed',
+        'The panel does not run this server',
+        'It must be a token or an app, and say which forge it is for'
+    ].join('|')
+);
 
 describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
@@ -210,9 +233,10 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
 
     itWithBrowser('shows every screen without a violation, an error or a finding of axe', async () => {
         const watched = await rig.open();
+        const axe = await openAxe(watched.page);
         for (const screen of [...screens, question]) {
             await walk(watched.page, screen);
-            await isSound(watched.page, screen.split('&')[0] ?? '');
+            await isSound(watched.page, screen.split('&')[0] ?? '', { axe });
         }
         await finish(watched);
     });
@@ -220,17 +244,16 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
     itWithBrowser('shows every page that is made of the routes of an extension', async () => {
         const watched = await rig.open();
         const { page } = watched;
+        const axe = await openAxe(page);
         // All that is wrong is told at once: the way to the last page is long.
         const faults: string[] = [];
-        for (const plugin of ['ai', 'appstore', 'backup', 'container', 'cronjob', 'database']) {
+        for (const plugin of everyPlugin) {
             const all = await generatedScreens(rig.panel.client, plugin);
             expect(all.length, plugin).to.be.above(0);
             for (const screen of all) {
-                await walk(page, screen);
-                await isSound(page, screen, {
-                    missing: /^There is no container engine/,
-                    isBrief: true
-                }).catch((error: Error) => faults.push(error.message));
+                await walk(page, screen)
+                    .then(() => isSound(page, screen, { missing, axe, isBrief: true }))
+                    .catch((error: Error) => faults.push(error.message));
             }
         }
         expect(faults).to.equal([]);

@@ -1,10 +1,12 @@
 /** Pages that plugins bring, in a real browser: what a frame reaches by the bridge, and what it does not reach. */
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { FrameLocator, Page } from 'playwright-core';
+import type { Browser, ElementHandle, Frame } from 'puppeteer-core';
 
 import { type Faults, itInBrowser } from '../../../support/browser.ts';
 import { noFirefox, startFirefox } from '../../../support/firefox.ts';
@@ -12,10 +14,12 @@ import { adminPassword, type TestPanel } from '../../../support/panel/panel.ts';
 import { createPluginFolder, type PluginFolder } from '../../../support/plugins/folder.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { until } from '../../../support/until.ts';
-import { extensions, limitMs, type Rig, startRig } from '../rig.ts';
+import { entrance, extensions, limitMs, type Rig, startRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
+
+const waitMs = 60_000;
 
 const manifest = {
     title: 'Probe',
@@ -131,12 +135,16 @@ const said = async (frame: FrameLocator, name: string): Promise<unknown> => {
 describe('pages that plugins bring', { timeout: limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
     let folder: PluginFolder;
+    let files: string;
     let rig: Rig;
     let panel: TestPanel;
 
     before({ timeout: limitMs }, async () => {
         folder = createPluginFolder();
-        symlinkSync(join(extensions, 'webui'), join(folder.path, 'webui'));
+        files = mkdtempSync(join(tmpdir(), 'portico-frames-'));
+        for (const name of ['webui', 'filemanager']) {
+            symlinkSync(join(extensions, name), join(folder.path, name));
+        }
         const place = folder.write('probe', code, { manifest });
         mkdirSync(join(place, 'assets'));
         writeFileSync(join(place, 'assets/page.js'), page);
@@ -149,13 +157,23 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
             join(place, 'assets/near.js'),
             "import { connect } from '@portico/sdk/page';\nconst { context } = await connect();\ndocument.body.textContent = `At host ${context.host}`;"
         );
-        rig = await startRig(['webui', 'probe'], { environment: { PORTICO_PLUGIN_DIRS: folder.path } });
+        rig = await startRig(['webui', 'probe', 'filemanager'], {
+            environment: { PORTICO_PLUGIN_DIRS: folder.path }
+        });
         ({ panel } = rig);
         await panel.client.post('/api/hosts', { domain: 'shop.example', upstream: '127.0.0.1:3000' });
+        await panel.client.put('/api/plugins/filemanager', {
+            settings: { roots: [{ name: 'main', path: files, roles: [] }], terminalShell: 'sh' }
+        });
+        await until(
+            async () => (await panel.client.get('/api/plugins/filemanager/roots')).data?.length === 1,
+            'the file manager to have its root'
+        );
     });
     after(async () => {
         await rig?.close();
         folder.remove();
+        rmSync(files, { recursive: true, force: true });
     });
 
     const open = async (): Promise<{ page: Page; frame: FrameLocator; faults: Faults }> => {
@@ -282,21 +300,45 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
         await page.context().close();
     });
 
-    itUnless(noFirefox, it)('reach the same in Firefox, and nothing more', async () => {
-        const firefox = await startFirefox();
-        try {
-            const page = await firefox.newPage();
-            await page.goto(`http://panel.example:${panel.port}/`);
-            await (await page.waitForSelector('input[autocomplete=username]'))?.type('admin');
-            await (await page.waitForSelector('input[type=password]'))?.type(adminPassword);
-            await (await page.waitForSelector('button[type=submit]'))?.click();
-            await page.waitForSelector('a[href="/p/probe/main"]', { timeout: 60_000 });
-            await page.goto(`http://panel.example:${panel.port}/p/probe/main`);
-            const element = await page.waitForSelector('iframe[title="Probe page"]');
+    describe('in Firefox', () => {
+        const itInFirefox = itUnless(noFirefox, it);
+        let firefox: Browser;
+
+        before({ timeout: limitMs }, async () => {
+            if (noFirefox === undefined) {
+                firefox = await startFirefox();
+            }
+        });
+        after(() => firefox?.close());
+
+        const open = async (place: string): Promise<Frame> => {
+            const tab = await firefox.newPage();
+            await tab.evaluateOnNewDocument(await entrance(panel.client));
+            await tab.goto(`http://panel.example:${panel.port}${place}`);
+            const element = await tab.waitForSelector('iframe', { timeout: waitMs });
             const frame = await element?.contentFrame();
-            await frame?.waitForSelector('#end', { timeout: 30_000 });
-            const read = async (name: string): Promise<string> =>
-                (await frame?.$eval(`[id="${name}"]`, (each) => each.textContent)) ?? '';
+            if (!frame) {
+                throw new Error(`There is no frame at ${place}`);
+            }
+            return frame;
+        };
+        const openFiles = (at: string): Promise<Frame> =>
+            open(`/p/filemanager/browser?${new URLSearchParams({ at })}`);
+        const find = async (frame: Frame, selector: string): Promise<ElementHandle> => {
+            const found = await frame.waitForSelector(selector, { timeout: waitMs });
+            if (!found) {
+                throw new Error(`There is no ${selector}`);
+            }
+            return found;
+        };
+        const press = async (frame: Frame, name: string): Promise<void> =>
+            (await find(frame, `::-p-xpath(//button[not(@disabled)][.="${name}"])`)).click();
+
+        itInFirefox('reach the same, and nothing more', async () => {
+            const frame = await open('/p/probe/main');
+            await find(frame, '#end');
+            const read = (name: string): Promise<string> =>
+                frame.$eval(`[id="${name}"]`, (each) => each.textContent);
             expect(JSON.parse(await read('call'))).to.equal({ kept: 'a b c' });
             expect(JSON.parse(await read('uses'))).to.equal(['shop.example']);
             expect(JSON.parse(await read('events'))).to.equal(['tick1', 'tick2', 'tick3', 'end0']);
@@ -305,9 +347,44 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
             for (const way of ['fetch', 'away', 'storage', 'cookie', 'parent', 'socket', 'eval']) {
                 expect(await read(way), way).to.match(/^blocked /);
             }
-        } finally {
-            await firefox.close();
-        }
+        });
+
+        itInFirefox('save a file that was edited, and do not overwrite a newer one unasked', async () => {
+            const file = join(files, 'notes.txt');
+            writeFileSync(file, 'kept');
+            const frame = await openFiles('view=file&root=main&path=notes.txt');
+            const text = await find(frame, '.code >>> .cm-content');
+            await text.type('mine ');
+            await press(frame, 'Save');
+            await find(frame, '::-p-xpath(//button[@disabled][.="Save"])');
+            expect(readFileSync(file, 'utf8')).to.equal('mine kept');
+            await text.type('and ');
+            writeFileSync(file, 'theirs');
+            await press(frame, 'Save');
+            await find(frame, '[role=alert]');
+            expect(readFileSync(file, 'utf8')).to.equal('theirs');
+            await press(frame, 'Write mine');
+            await until(() => readFileSync(file, 'utf8') === 'mine and kept', 'my text to be written');
+        });
+
+        itInFirefox('open a terminal with colours, a size that follows and an exit code', async () => {
+            const frame = await openFiles('view=terminal&root=main&path=');
+            const field = await find(frame, 'textarea[aria-label="Terminal"]');
+            const columns = async (): Promise<number | null> => {
+                await field.type('echo "columns: $(stty size)."\n');
+                const text = await frame.$eval('.xterm-accessibility', (each) => each.textContent);
+                const last = [...text.matchAll(/columns: \d+ (\d+)\./g)].at(-1);
+                return last === undefined ? null : Number(last[1]);
+            };
+            await field.type('printf "\\033[31mred\\033[0m\\n"\n');
+            await find(frame, '::-p-xpath(//*[contains(@class, "xterm-fg-1")][.="red"])');
+            const before = await until(columns, 'the size to be printed');
+            expect(before).to.be.above(40);
+            await frame.page().setViewport({ width: 700, height: 700 });
+            await until(async () => ((await columns()) ?? before) < before, 'the terminal to follow its size');
+            await field.type('exit 7\n');
+            await find(frame, '::-p-text(The shell has ended with 7.)');
+        });
     });
 
     itWithBrowser('are replaced by the generated page when they say nothing', async () => {

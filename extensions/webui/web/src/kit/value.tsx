@@ -114,7 +114,7 @@ function Rows({ rows, schema }: { readonly rows: readonly Row[]; readonly schema
         .slice(0, mostColumns);
     const schemaOf = (key: string): Schema => schema.properties?.[key] ?? {};
     return (
-        <div class="rows">
+        <div class="rows" tabIndex={0}>
             <table>
                 <thead>
                     <tr>
