@@ -99,7 +99,7 @@ function optionsOf(
             y: { range: (_plot, _low, high) => [0, unit === 'percent' ? 100 : Math.max(high * 1.1, 1)] }
         },
         axes: [
-            { ...axis, space: 70, values: (_plot, ticks) => ticks.map(clockOf(ticks)) },
+            { ...axis, space: 70, size: 28, values: (_plot, ticks) => ticks.map(clockOf(ticks)) },
             { ...axis, size: 78, values: (_plot, ticks) => ticks.map((each) => quantity(each, unit)) }
         ],
         series: [

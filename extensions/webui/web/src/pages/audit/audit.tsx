@@ -4,6 +4,7 @@ import { useSearchParams } from 'wouter-preact';
 
 import { call } from '../../api/client.ts';
 import { downloadFrom } from '../../api/download.ts';
+import { useEntryWords } from '../../api/entry-words.ts';
 import { useRead } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
@@ -50,6 +51,7 @@ export default function Audit() {
     const filters = Object.fromEntries([...search].filter(([, value]) => value !== ''));
     const { rows, error, isPending, more } = useRows<Entry>('/api/audit', filters);
     const { data: names } = useRead<Names>('/api/audit/names');
+    const wordsOf = useEntryWords(rows);
     const [shown, setShown] = useState<Entry | null>(null);
     return (
         <Page
@@ -78,19 +80,23 @@ export default function Audit() {
             {isPending || (error !== null && rows.length === 0) ? (
                 <Waiting error={error} />
             ) : (
-                <Entries rows={rows} onShow={setShown} />
+                <Entries rows={rows} wordsOf={wordsOf} onShow={setShown} />
             )}
             {more === null ? null : <Button onPress={more}>{t('Show more')}</Button>}
-            {shown === null ? null : <EntryDialog entry={shown} onClose={() => setShown(null)} />}
+            {shown === null ? null : (
+                <EntryDialog entry={shown} words={wordsOf(shown)} onClose={() => setShown(null)} />
+            )}
         </Page>
     );
 }
 
 function Entries({
     rows,
+    wordsOf,
     onShow
 }: {
     readonly rows: readonly Entry[];
+    readonly wordsOf: (entry: Entry) => string;
     readonly onShow: (entry: Entry) => void;
 }) {
     return (
@@ -112,7 +118,7 @@ function Entries({
                     title: t('What'),
                     cell: (row) => (
                         <span>
-                            <strong>{t(row.action)}</strong> {row.resource}
+                            <strong>{wordsOf(row)}</strong>
                             {row.resourceId === null ? '' : ` ${row.resourceId}`}
                             {row.count > 1 ? <small> × {row.count}</small> : null}
                         </span>
@@ -130,19 +136,28 @@ function Entries({
     );
 }
 
-function EntryDialog({ entry, onClose }: { readonly entry: Entry; readonly onClose: () => void }) {
+function EntryDialog({
+    entry,
+    words,
+    onClose
+}: {
+    readonly entry: Entry;
+    readonly words: string;
+    readonly onClose: () => void;
+}) {
     const { id, at, action, resource, status, code, ip, userAgent, requestId, changes } = entry;
     const { before, after, ...others } = changes ?? {};
     const facts = [
         [t('When'), fullTime(at)],
         [t('Who'), actorOf(entry)],
+        [t('Action'), `${action} ${resource}`],
         [t('Answer'), `${status ?? '–'} ${code === 0 ? '' : `(${code})`}`],
         [t('From'), ip],
         [t('Browser'), userAgent],
         [t('Request'), requestId]
     ] as const;
     return (
-        <Dialog title={`${t(action)} ${resource} · ${id}`} onClose={onClose} isWide>
+        <Dialog title={`${words} · ${id}`} onClose={onClose} isWide>
             <dl class="facts">
                 {facts.map(([title, text]) => (
                     <div key={title}>

@@ -1,6 +1,7 @@
 /** What happens: tasks under way, and the last entries of the audit log. */
 import { Link } from 'wouter-preact';
 
+import { useEntryWords } from '../../api/entry-words.ts';
 import { useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { Badge } from '../../kit/value.tsx';
@@ -32,21 +33,22 @@ const quiet: ReadonlySet<string> = new Set(['refresh', 'exec']);
 export function LastChanges() {
     const { data } = useRead<readonly Entry[]>('/api/audit?limit=50');
     const entries = (data ?? []).filter(({ action }) => !quiet.has(action)).slice(0, shownEntries);
+    const wordsOf = useEntryWords(entries);
     return (
         <section class="card">
             <h2>
                 <Link href="/audit">{t('Last changes')}</Link>
             </h2>
             <ul class="bare lined">
-                {entries.map(({ id, at, action, resource, actor, outcome }) => (
-                    <li key={id}>
+                {entries.map((entry) => (
+                    <li key={entry.id}>
                         <span class="fill">
-                            <strong>{t(action)}</strong> {resource}{' '}
-                            <span class="dim">{actor.username ?? actor.plugin ?? ''}</span>
+                            <strong>{wordsOf(entry)}</strong>{' '}
+                            <span class="dim">{entry.actor.username ?? entry.actor.plugin ?? ''}</span>
                         </span>
-                        {outcome === 'success' ? null : <Badge text={outcome} />}
-                        <time class="dim" dateTime={at} title={fullTime(at)}>
-                            {relativeTime(at)}
+                        {entry.outcome === 'success' ? null : <Badge text={entry.outcome} />}
+                        <time class="dim" dateTime={entry.at} title={fullTime(entry.at)}>
+                            {relativeTime(entry.at)}
                         </time>
                     </li>
                 ))}

@@ -1,0 +1,61 @@
+/** Entries of the audit log in words: the summary of the operation that an entry names; where the panel has none, its thing and its action. */
+import { useQuery } from '@tanstack/preact-query';
+
+import type { Document } from '../schema/document.ts';
+import { inWords } from '../schema/schema.ts';
+import { t } from '../words/t.ts';
+import { fetchDocument, useDocument } from './document.ts';
+
+/** What an entry names. */
+interface Named {
+    readonly action: string;
+    readonly resource: string;
+}
+
+/** Actions that operations have another word for. That an attempt failed is the outcome of the entry. */
+const inOperations: Readonly<Record<string, string>> = {
+    delete: 'remove',
+    uninstall: 'remove',
+    login_failed: 'login'
+};
+
+/** Reads the summaries of what these entries name. Answers with the words of each of them: until the summaries are there, its thing and its action. */
+export function useEntryWords(entries: readonly Named[]): (entry: Named) => string {
+    // A small part of the document: its tags name all groups of routes.
+    const { data: small } = useDocument('panel');
+    const groups = new Map((small?.tags ?? []).map((tag) => [tag.name, tag]));
+    // Plugins name things of their own, not operations.
+    const read = [...new Set(entries.map(({ resource }) => resource))]
+        .filter((name) => groups.has(name) && groups.get(name)?.['x-kind'] === undefined)
+        .toSorted();
+    const { data: summaries } = useQuery({
+        queryKey: ['entry-words', ...read],
+        queryFn: async () => summariesOf(await Promise.all(read.map(fetchDocument))),
+        enabled: read.length > 0,
+        staleTime: 60_000,
+        placeholderData: (previous: ReadonlyMap<string, string> | undefined) => previous
+    });
+    return ({ action, resource }) => {
+        const thing = groups.get(resource)?.['x-summary'] ?? inWords(resource);
+        const own = t(action);
+        return (
+            summaries?.get(operationOf(action, resource)) ??
+            `${t(thing)}: ${own === action ? action.replaceAll(/[-_]/g, ' ') : own}`
+        );
+    };
+}
+
+function summariesOf(documents: readonly Document[]): ReadonlyMap<string, string> {
+    return new Map(
+        documents
+            .flatMap(({ paths }) => Object.values(paths).flatMap((methods) => Object.values(methods)))
+            .map(({ operationId = '', summary = '' }) => [operationId, summary])
+    );
+}
+
+/** `delete` of `dns-providers` is the operation `dnsProviders.remove`. */
+function operationOf(action: string, resource: string): string {
+    return [resource, inOperations[action] ?? action]
+        .map((name) => name.replaceAll(/[-_](\w)/g, (_all, letter: string) => letter.toUpperCase()))
+        .join('.');
+}
