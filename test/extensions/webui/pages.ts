@@ -257,7 +257,8 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
             }
         }
         expect(faults).to.equal([]);
-        await finish(watched);
+        // No rules were applied.
+        await finish(watched, /^\/api\/plugins\/firewall\/ruleset$/);
     });
 
     itWithBrowser('makes, runs and removes a task of a plugin by its generated page', async () => {

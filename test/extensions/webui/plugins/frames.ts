@@ -381,7 +381,10 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
             const before = await until(columns, 'the size to be printed');
             expect(before).to.be.above(40);
             await frame.page().setViewport({ width: 700, height: 700 });
-            await until(async () => ((await columns()) ?? before) < before, 'the terminal to follow its size');
+            await until(
+                async () => ((await columns()) ?? before) < before,
+                'the terminal to follow its size'
+            );
             await field.type('exit 7\n');
             await find(frame, '::-p-text(The shell has ended with 7.)');
         });
