@@ -303,14 +303,12 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
     describe('in Firefox', () => {
         const itInFirefox = itUnless(noFirefox, it);
         let firefox: Browser;
-
         before({ timeout: limitMs }, async () => {
             if (noFirefox === undefined) {
                 firefox = await startFirefox();
             }
         });
         after(() => firefox?.close());
-
         const open = async (place: string): Promise<Frame> => {
             const tab = await firefox.newPage();
             await tab.evaluateOnNewDocument(await entrance(panel.client));
@@ -381,10 +379,7 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
             const before = await until(columns, 'the size to be printed');
             expect(before).to.be.above(40);
             await frame.page().setViewport({ width: 700, height: 700 });
-            await until(
-                async () => ((await columns()) ?? before) < before,
-                'the terminal to follow its size'
-            );
+            await until(async () => ((await columns()) ?? before) < before, 'the terminal to follow');
             await field.type('exit 7\n');
             await find(frame, '::-p-text(The shell has ended with 7.)');
         });
