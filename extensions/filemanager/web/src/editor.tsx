@@ -43,15 +43,16 @@ function useFile({ root, path }: At): File {
     const etag = useRef<string | null>(null);
     const [state, setState] = useState<State>('loading');
     const save = async (isForced = false): Promise<void> => {
-        const file = new Blob([editor.current?.text() ?? '']);
+        const text = editor.current?.text() ?? '';
         const condition = isForced || etag.current === null ? {} : { ifMatch: etag.current };
         try {
-            const answer = await panel.upload('filemanager.write', file, {
+            const answer = await panel.upload('filemanager.write', new Blob([text]), {
                 query: { root, path },
                 ...condition
             });
             etag.current = answer.etag;
-            setState('saved');
+            // What was typed meanwhile is not saved.
+            setState(editor.current?.text() === text ? 'saved' : 'changed');
             await panel.toast(t('Saved'));
         } catch (error) {
             if (error instanceof PanelError && error.status === 412) {
