@@ -15,7 +15,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const BIN = join(ROOT, 'node_modules', '.bin');
 const SCRIPTS = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts;
 
-const CHECK_MINUTES = 5;
+const CHECK_MINUTES = 10;
 const MERCY_MS = 5_000; // how long a process that was told to stop may take to be gone
 
 const alive = new Set();
