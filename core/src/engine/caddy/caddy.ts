@@ -232,7 +232,6 @@ export class CaddyDriver implements EngineDriver {
         this.#abortLoads();
         this.#listeners.clear();
         await Promise.all([this.#process.idle(), this.#checks.idle()]);
-        await this.#loader.saved();
     }
 
     /**

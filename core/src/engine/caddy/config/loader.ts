@@ -24,7 +24,6 @@ export class ConfigLoader {
     readonly #options: LoaderOptions;
     #last: EngineConfig | null = null;
     #listening: readonly Listener[] = [];
-    #saved: Promise<void> = Promise.resolve();
 
     constructor(options: LoaderOptions) {
         this.#options = options;
@@ -69,41 +68,31 @@ export class ConfigLoader {
 
         const home = this.#options.home();
         const body = JSON.stringify(withOrigin(config, home, readOrigin(home)));
-        await this.#saved;
-        const loading = this.#request({
-            method: 'POST',
-            path: '/load',
-            body,
-            ...(signal === undefined ? {} : { signal })
-        });
-        this.#saved = this.#save(home, body, loading);
-        await loading;
+        let taken = false;
+        try {
+            await saveWhenLoaded(home, body, async () => {
+                await this.#request({
+                    method: 'POST',
+                    path: '/load',
+                    body,
+                    ...(signal === undefined ? {} : { signal })
+                });
+                taken = true;
+            });
+        } catch (error) {
+            if (!taken) {
+                throw error;
+            }
+
+            this.#options.log.error("The engine's configuration could not be kept for its next start", {
+                reason: (error as Error).message
+            });
+        }
+
         const former = this.#listening;
         this.remember(config);
         if (drain) {
             await drainFormerConnections(new Set(former.map(({ port }) => port)));
-        }
-    }
-
-    /** Resolves when the last configuration is on the disk. Never rejects. */
-    saved(): Promise<void> {
-        return this.#saved;
-    }
-
-    /** A load does not wait for it: the file is for a start without the rows, and a start with them compares. */
-    async #save(home: EngineFolders, body: string, loading: Promise<unknown>): Promise<void> {
-        try {
-            await saveWhenLoaded(home, body, () => loading);
-        } catch (error) {
-            const taken = await loading.then(
-                () => true,
-                () => false
-            );
-            if (taken) {
-                this.#options.log.error("The engine's configuration could not be kept for its next start", {
-                    reason: (error as Error).message
-                });
-            }
         }
     }
 
