@@ -5,7 +5,7 @@
 //     npm run check -- --quick              without the tests
 //     npm test -- --again test/core         these, and what fails runs once more
 //
-// PORTICO_TEST_JOBS says how many run at a time (4: they wait for a program, a container or a browser almost half of their time, so two cores have time for it), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
+// PORTICO_TEST_JOBS says how many run at a time (3: many wait for a program, a container or a browser, so two cores have time for it), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
 // with CI set, it counts as failed.
 // In a run of everything, and with --again, a few test files that failed run once more, alone, after all others (docs/adr/0041). The summary names what passes only then.
 // The last line is `N passed, N failed`, with `, N skipped` where there are any.
@@ -67,7 +67,7 @@ const jobs = [
     ...(named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name))),
     ...files.map((file) => () => runFile(file, { limitMinutes: LIMIT_MINUTES }))
 ];
-const first = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 4));
+const first = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 3));
 const results = named.length > 0 && !args.includes('--again') ? first : await runAgain(first);
 process.exitCode = report(results);
 
