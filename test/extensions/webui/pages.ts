@@ -73,6 +73,7 @@ const callback = 'http://127.0.0.1:3118/callback';
 const missing = new RegExp(
     [
         'There is no container engine',
+        'No release of this deployment is kept',
         'systemd did not answer',
         'The journal cannot be read',
         'The panel may not change the rules of the kernel',
