@@ -4,24 +4,13 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { runConformance } from '@portico/testing';
 
+import { everyPlugin } from './webui/furnish.ts';
+
 export const lab = Lab.script();
 const { describe, it } = lab;
 
 describe('The extensions', { timeout: 120_000 }, () => {
-    for (const name of [
-        'ai',
-        'appstore',
-        'backup',
-        'container',
-        'cronjob',
-        'database',
-        'deploy',
-        'filemanager',
-        'firewall',
-        'mcpserver',
-        'monitoring',
-        'php'
-    ]) {
+    for (const name of everyPlugin) {
         it(`say what each field and each route is for, and have a place for each: ${name}`, async () => {
             const folder = fileURLToPath(new URL(`../../extensions/${name}`, import.meta.url));
             const { checked, findings } = await runConformance(folder, { cycles: 1, requests: [] });

@@ -5,7 +5,7 @@ import type { Files } from '@portico/sdk';
 export async function countRestored(files: Files, paths: readonly string[]): Promise<number | null> {
     const counts = await Promise.all(paths.map((path) => countAt(files, path.slice(1))));
     const found = counts.filter((count) => count !== null);
-    return found.length === 0 ? null : sum(found);
+    return found.length === 0 ? null : found.reduce((all, count) => all + count, 0);
 }
 
 async function countAt(files: Files, path: string): Promise<number | null> {
@@ -17,12 +17,10 @@ async function countAt(files: Files, path: string): Promise<number | null> {
 }
 
 async function countBelow(files: Files, folder: string): Promise<number> {
-    const names = await files.names(folder).catch(() => []);
-    const folders = names.filter(({ type }) => type === 'folder');
-    const below = await Promise.all(folders.map(({ name }) => countBelow(files, `${folder}/${name}`)));
-    return names.filter(({ type }) => type === 'file').length + sum(below);
-}
-
-function sum(counts: readonly number[]): number {
-    return counts.reduce((all, count) => all + count, 0);
+    let found = 0;
+    // One folder after the other: a snapshot may have hundreds of thousands.
+    for (const { name, type } of await files.names(folder).catch(() => [])) {
+        found += type === 'folder' ? await countBelow(files, `${folder}/${name}`) : type === 'file' ? 1 : 0;
+    }
+    return found;
 }

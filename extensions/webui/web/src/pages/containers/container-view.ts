@@ -2,9 +2,8 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
-import { invalidate } from '../../api/queries.ts';
 import { follow } from '../../api/streams.ts';
-import { toast, toastFailure } from '../../kit/toast.tsx';
+import { carryOut } from '../../kit/carry-out.ts';
 import type { Tone } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 
@@ -71,12 +70,9 @@ export function actionsOf({ state }: Pick<Container, 'state'>): readonly { path:
 }
 
 /** Does it, and reads the containers again. Failures are shown. */
-export async function act(id: string, { path, title }: { path: string; title: string }): Promise<void> {
-    await call('POST', `${base}/containers/${encodeURIComponent(id)}/${path}`, { body: {} }).then(
-        () => toast(t('Done: {what}', { what: title })),
-        toastFailure
-    );
-    await invalidate(base);
+export function act(id: string, { path, title }: { path: string; title: string }): Promise<void> {
+    const address = `${base}/containers/${encodeURIComponent(id)}/${path}`;
+    return carryOut(title, base, () => call('POST', address, { body: {} }));
 }
 
 /** A port in words: `127.0.0.1:8080 → 80`. */

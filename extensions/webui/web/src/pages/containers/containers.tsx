@@ -1,6 +1,6 @@
 /** All containers of the engine with their state and figures as they change. */
 import { useQuery } from '@tanstack/preact-query';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import type { ApiFailure } from '../../api/failure.ts';
@@ -75,6 +75,7 @@ function useChanges(): void {
             void invalidate(list);
         }, calmMs);
     });
+    useEffect(() => () => clearTimeout(timer.current), []);
 }
 
 function List({

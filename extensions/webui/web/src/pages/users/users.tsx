@@ -4,13 +4,14 @@ import { useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { invalidate, useMay, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
+import { carryOut } from '../../kit/carry-out.ts';
 import { Icon } from '../../kit/icon.tsx';
 import { Menu } from '../../kit/menu.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { confirm } from '../../kit/questions.tsx';
 import { Table } from '../../kit/table.tsx';
 import { Tabs, useTab } from '../../kit/tabs.tsx';
-import { toast, toastFailure } from '../../kit/toast.tsx';
+import { toastFailure } from '../../kit/toast.tsx';
 import { Badge, Value } from '../../kit/value.tsx';
 import { t } from '../../words/t.ts';
 import { Roles } from './roles.tsx';
@@ -93,8 +94,7 @@ function UserMenu({ user }: { readonly user: UserView }) {
     const path = `/api/users/${id}`;
     const ask = async (question: string, action: string, work: () => Promise<unknown>): Promise<void> => {
         if (await confirm(question, action)) {
-            await work().then(() => toast(t('Done: {what}', { what: action })), toastFailure);
-            await invalidate('/api/users');
+            await carryOut(action, '/api/users', work);
         }
     };
     const setDisabled = (): Promise<void> =>
