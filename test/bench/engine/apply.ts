@@ -262,9 +262,10 @@ export async function bench(report: Report): Promise<void> {
                     of: `${number(times.durable)} ms for the write`
                 });
                 report.add({
-                    target: '',
-                    what: `the behaviour of a host, which waits for connections where there are any, against the same, ${count} hosts`,
+                    target: '9',
+                    what: `the behaviour of a host through the panel against the same, ${count} hosts`,
                     value: times.reload / times.bare,
+                    most: [2, 1.5],
                     of: `${number(times.reload)} of ${number(times.bare)} ms`
                 });
                 report.add({

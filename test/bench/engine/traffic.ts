@@ -1,4 +1,5 @@
 /** Target 12: requests through the engine with ten thousand hosts, compared with an engine that has one route. */
+import { entryText } from '../../../core/src/engine/files/table/entry.ts';
 import type { CompileContext } from '../../../core/src/engine/render/compile/context.ts';
 import { tableDial } from '../../../core/src/engine/render/profile/proxy.ts';
 import { explain } from '../../../core/src/engine/render/render.ts';
@@ -18,7 +19,14 @@ export async function bench(report: Report): Promise<void> {
     const bare = await startCaddy();
     try {
         const port = bare.settings.httpPort;
-        const chainPort = await freePort();
+        const [chainPort, lookedUpPort] = [await freePort(), await freePort()];
+        const entry = {
+            state: 'on',
+            tls: 'none',
+            profile: '0123456789abcdef',
+            dial: upstream.address
+        } as const;
+        await bare.table.apply([{ name: 'x.test', from: null, to: entryText(entry) }]);
         await bare.load({
             admin: {
                 listen: `unix/${bare.context.folders.adminSocket}`,
@@ -30,12 +38,17 @@ export async function bench(report: Report): Promise<void> {
                     servers: {
                         proxy: serverOf(port, [
                             {
-                                handler: 'reverse_proxy',
-                                upstreams: [{ dial: upstream.address }],
-                                transport: { protocol: 'http' }
+                                handle: [
+                                    {
+                                        handler: 'reverse_proxy',
+                                        upstreams: [{ dial: upstream.address }],
+                                        transport: { protocol: 'http' }
+                                    }
+                                ]
                             }
                         ]),
-                        chain: serverOf(chainPort, chainOf(upstream.address, bare.context))
+                        chain: serverOf(chainPort, [{ handle: chainOf(upstream.address, bare.context) }]),
+                        lookedUp: serverOf(lookedUpPort, lookedUp(bare.context))
                     }
                 }
             }
@@ -51,6 +64,11 @@ export async function bench(report: Report): Promise<void> {
             {
                 bare: { url: `http://127.0.0.1:${port}/`, headers: { host: 'x.test' }, pid: bare.pid },
                 chain: { url: `http://127.0.0.1:${chainPort}/`, headers: { host: 'x.test' }, pid: bare.pid },
+                lookedUp: {
+                    url: `http://127.0.0.1:${lookedUpPort}/`,
+                    headers: { host: 'x.test' },
+                    pid: bare.pid
+                },
                 first: site(nameOf(1)),
                 last: site(nameOf(many - 7)),
                 rich: site(nameOf(many)),
@@ -81,6 +99,12 @@ export async function bench(report: Report): Promise<void> {
             value: ratio(found.chain, found.bare),
             of: say(found.chain, found.bare)
         });
+        report.add({
+            target: '',
+            what: 'the chain behind the barest look-up of an address in a folder, against a bare proxy',
+            value: ratio(found.lookedUp, found.bare),
+            of: say(found.lookedUp, found.bare)
+        });
         add('the first host against a bare proxy', found.first, found.bare, [0.85, 0.92]);
         add('an unknown host against a known one', found.unknown, found.first, [1, 3]);
     } finally {
@@ -90,16 +114,31 @@ export async function bench(report: Report): Promise<void> {
     }
 }
 
-/** A server with one route, without a name. */
-const serverOf = (port: number, handle: readonly unknown[]): object => ({
+/** A server without a name. */
+const serverOf = (port: number, routes: readonly unknown[]): object => ({
     listen: [`127.0.0.1:${port}`],
     automatic_https: { disable: true },
-    routes: [{ handle }]
+    routes
 });
+
+/** The fewest steps in which this engine takes an address from what may change without a load: a glob, and a pattern. */
+const lookedUp = (context: CompileContext): readonly unknown[] => [
+    { match: [{ file: { root: context.folders.table, try_files: ['/{http.request.host}/*'] } }] },
+    {
+        match: [
+            {
+                vars_regexp: {
+                    '{http.matchers.file.relative}': { name: 'look', pattern: '^/[^/]+/.*,(.+)$' }
+                }
+            }
+        ],
+        handle: chainOf('{http.regexp.look.1}', context)
+    }
+];
 
 /** The handlers that the panel makes for the last host, with the address in the place of the look-up. */
 function chainOf(address: string, context: CompileContext): readonly unknown[] {
-    const site = rowsOf(behaviours.length, address).at(-1)?.site ?? testSite();
+    const site = rowsOf(behaviours.length, '127.0.0.1:9').at(-1)?.site ?? testSite();
     const { handle } = explain(site, context)['profile'] as { readonly handle: readonly unknown[] };
     return JSON.parse(JSON.stringify(handle).replaceAll(tableDial, address)) as readonly unknown[];
 }

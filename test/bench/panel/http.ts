@@ -47,7 +47,7 @@ export async function bench(report: Report): Promise<void> {
                 target: '1',
                 what: 'GET with a token and a query against bare hapi, same body',
                 value: ratio(first.small, first.bareSmall),
-                least: [0.4, 0.58],
+                least: [0.45, 0.58],
                 of: told('small', 'bareSmall')
             });
             report.add({

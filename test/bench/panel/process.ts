@@ -59,7 +59,7 @@ async function starting(report: Report): Promise<void> {
             target: '15',
             what: 'ready, against hapi + joi + MikroORM alone',
             value: ready / floorReady,
-            most: [2, 1.3],
+            most: [1.6, 1.3],
             of: `${number(ready)} of ${number(floorReady)} ms`
         });
         report.add({

@@ -60,7 +60,7 @@ async function dispatching(report: Report): Promise<void> {
                 target: '4',
                 what: "its processor time: the core's against the plugin's",
                 value: 1 / ratio(found[ours], found[core], 'cpu'),
-                least: [0.9, 0.95],
+                least: [0.95, 1],
                 of: `${number(found[core].cpu)} of ${number(found[ours].cpu)} µs`
             });
         }

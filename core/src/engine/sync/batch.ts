@@ -246,7 +246,7 @@ export class BatchRun {
         const changes = this.#steps.length;
         try {
             this.#engineTouched = true;
-            const reloaded = await this.#served.sync();
+            const reloaded = await this.#served.sync({ leavesBridges: true });
             this.#reloaded ||= reloaded;
             this.#ports.attempted({ changes, reloaded, durationMs: performance.now() - began, error: null });
         } catch (error) {

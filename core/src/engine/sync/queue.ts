@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 /** What came of a batch: the changes to be taken again at the head of the next batch, and what the queue waits for before it. */
 export interface BatchResult<C> {
     readonly left: readonly C[];
-    readonly wait: Promise<void> | null;
+    readonly wait: Promise<unknown>;
 }
 
 type Entry<C> = { readonly change: C } | { readonly work: () => Promise<void> };

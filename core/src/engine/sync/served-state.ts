@@ -1,14 +1,18 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
 import { hashOf } from '@portico/sdk';
 
 import type { CertificatePem } from '../change.ts';
 import type { CertificateCopies } from '../files/copies.ts';
-import { parseEntry } from '../files/table/entry.ts';
+import { bridgeOf, changesProfile } from '../files/table/entry.ts';
 import type { SiteTable, TableMove } from '../files/table/table.ts';
 import { type EngineConfig, type EngineDriver, EngineRejected } from '../port.ts';
 import type { Projection, ProjectionChange } from '../render/projection/projection.ts';
 import type { SiteCertificate } from '../site.ts';
+
+/** Longer than a connection that the former configuration accepted waits to be read. */
+const bridgedMs = 25;
 
 /** A staged change: it reaches the engine with the next `sync`, unless it is undone. */
 export interface Staged {
@@ -35,6 +39,8 @@ export class ServedState {
     /** By name: its entry on disk and the staged entry, where they differ. */
     readonly #moves = new Map<string, TableMove>();
     readonly #certificates = new Map<number, SiteCertificate>();
+    /** What is left of the last load: names whose entries still lead the former configuration. */
+    #bridges: (TableMove & { readonly from: string })[] = [];
     #loaded: EngineConfig | null = null;
     #loadedHash: string | null = null;
     #loadedAt = Number.NEGATIVE_INFINITY;
@@ -112,16 +118,40 @@ export class ServedState {
 
     /**
      * Makes the engine serve everything that is staged.
+     * @param how - `leavesBridges` leaves `endBridges` to the caller
      * @returns whether a configuration was loaded
      * @throws EngineRejected when the engine refuses, and goes on as before; EngineUnavailable; errors of the file system
      */
-    async sync(how = { reload: false }): Promise<boolean> {
+    async sync({ reload = false, leavesBridges = false } = {}): Promise<boolean> {
         this.#generation += 1;
         try {
-            return await this.#syncOnce(how.reload, this.#invalid);
+            await this.endBridges();
+            const reloaded = await this.#syncOnce(reload, this.#invalid);
+            if (!leavesBridges) {
+                await this.endBridges();
+            }
+
+            return reloaded;
         } finally {
             this.#generation += 1;
         }
+    }
+
+    /**
+     * Waits until the former configuration has answered whom it accepted, where a load gave names another profile, and leads it no longer.
+     * Never rejects: after an error of the file system the next sync compares the table.
+     */
+    async endBridges(): Promise<void> {
+        if (this.#bridges.length === 0) {
+            return;
+        }
+
+        await wait(bridgedMs);
+        this.#generation += 1;
+        const bridges = this.#bridges;
+        this.#bridges = [];
+        await this.#options.table.apply(bridges).catch(() => this.invalidate());
+        this.#generation += 1;
     }
 
     /**
@@ -134,13 +164,14 @@ export class ServedState {
         }
 
         const { driver, table } = this.#options;
+        await this.endBridges();
         this.#generation += 1;
         this.#invalid = true;
         try {
             const differs = how.reload || hashOf(await driver.config()) !== this.#loadedHash;
             if (differs) {
                 await this.#writeCopies(true);
-                await this.#loadConfig(this.#loaded);
+                await this.#loadConfig(this.#loaded, true);
             }
 
             const moved = await table.reconcile(this.servedTable());
@@ -180,6 +211,10 @@ export class ServedState {
             }
         }
 
+        for (const { name, from } of this.#bridges) {
+            served.set(name, from);
+        }
+
         return served;
     }
 
@@ -204,7 +239,7 @@ export class ServedState {
         if (doubted) {
             await table.reconcile(this.projection.table);
         } else if (this.#moves.size > 0) {
-            await table.apply([...this.#moves.values()]);
+            await table.apply(reloaded ? this.#bridge() : [...this.#moves.values()]);
         }
 
         this.#moves.clear();
@@ -224,7 +259,7 @@ export class ServedState {
         const hash = projection.configHash();
         const needed = !adopted && (always || doubted || hash !== this.#loadedHash);
         if (needed) {
-            await this.#loadConfig(config);
+            await this.#loadConfig(config, doubted);
         }
 
         projection.loaded();
@@ -233,27 +268,32 @@ export class ServedState {
         return needed;
     }
 
-    async #loadConfig(config: EngineConfig): Promise<void> {
+    /**
+     * The previous configuration lacks a new profile, and would answer 503 on connections that it has accepted. Entries lead it by what stands
+     * behind them; where they do not, it is waited for. In the same way it would refuse the handshake for a name whose certificate it lacks.
+     */
+    async #loadConfig(config: EngineConfig, reconciles: boolean): Promise<void> {
+        const moves = [...this.#moves.values()].filter(({ from, to }) => changesProfile(from, to));
         const drain =
-            this.#changesProfile() ||
+            moves.some(({ from, to }) => reconciles || bridgeOf(from ?? '', to ?? '') === null) ||
             !isDeepStrictEqual(certificatesOf(this.#loaded), certificatesOf(config));
         await this.#options.driver.load(config, { drain });
         this.#loads += 1;
         this.#loadedAt = performance.now();
     }
 
-    /**
-     * Whether a name moves to another profile. The previous configuration lacks it and would answer 503, on connections that it accepted
-     * and that ask only after the table has changed. In the same way it would refuse the handshake for a name whose certificate it lacks.
-     */
-    #changesProfile(): boolean {
-        for (const { from, to } of this.#moves.values()) {
-            if (from !== null && to !== null && parseEntry(from)?.profile !== parseEntry(to)?.profile) {
-                return true;
+    /** The moves, to entries that still lead the former configuration where a name gets another profile. */
+    #bridge(): readonly TableMove[] {
+        return Array.from(this.#moves.values(), (move) => {
+            const { name, from, to } = move;
+            const bridge = changesProfile(from, to) ? bridgeOf(from ?? '', to ?? '') : null;
+            if (bridge === null) {
+                return move;
             }
-        }
 
-        return false;
+            this.#bridges.push({ name, from: bridge, to });
+            return { name, from, to: bridge };
+        });
     }
 
     #writeCopies(all: boolean): Promise<void> {

@@ -24,7 +24,11 @@ export const syncBatch = async (
     }
 
     ports.pems.clear();
-    return { left: batch.left, wait: batch.left.length === 0 ? null : windowEnd(ports) };
+    const { left } = batch;
+    return {
+        left,
+        wait: Promise.all([ports.served().endBridges(), left.length === 0 ? null : windowEnd(ports)])
+    };
 };
 
 const windowEnd = (ports: SyncPorts): Promise<void> =>

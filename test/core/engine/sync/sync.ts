@@ -67,6 +67,19 @@ describe('the sync queue', () => {
         ]);
     });
 
+    it('answers a change of behaviour before former connections have ended, and then leads them no longer', async () => {
+        await rig.engine.change(creates({ domain: 'a.test' }));
+        const before = (await table()).get('a.test') ?? '';
+        await rig.engine.change(updates(1, own('new')));
+        const after = (await table()).get('a.test') ?? '';
+        expect(after).to.contain(`~${before.split(',')[2]}`);
+        expect((await rig.engine.drift()).drifted).to.be.false();
+        // The next change waits until the table says it plainly.
+        await rig.engine.change(creates({ domain: 'b.test' }));
+        expect((await table()).get('a.test')).to.equal(after.split('~')[0]);
+        expect((await rig.engine.drift()).drifted).to.be.false();
+    });
+
     it('brings twenty changes that wait to the engine with one load and in one revision', async () => {
         const before = loads();
         const results = await Promise.all(

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 import { adminConfig, type EngineFolders } from '../../files/home.ts';
 import type { EngineConfig } from '../../port.ts';
@@ -18,7 +17,9 @@ export const parseConfig = (text: string): EngineConfig | null => {
  */
 export const readLastConfig = (folders: EngineFolders): EngineConfig | null => {
     try {
-        const last = parseConfig(readFileSync(folders.lastFile, 'utf8'));
+        // Where a kill came between removing the one and renaming the other, only the new one is there.
+        const file = existsSync(folders.lastFile) ? folders.lastFile : temporaryOf(folders);
+        const last = parseConfig(readFileSync(file, 'utf8'));
         const { listen } = last?.['admin'] as { readonly listen?: unknown };
         return listen === adminConfig(folders)['listen'] ? { ...last, admin: adminConfig(folders) } : null;
     } catch {
@@ -26,22 +27,41 @@ export const readLastConfig = (folders: EngineFolders): EngineConfig | null => {
     }
 };
 
-/** Writes the text while `load` runs, and makes it the last configuration if `load` succeeds. @throws what `load` throws; errors of the file system */
+/**
+ * Writes the text while `load` runs, and makes it the last configuration if `load` succeeds. Both without a thread, and without replacing a
+ * file: ext4 writes the data of a file that takes another one's place at once, which lasts as long as the disk is busy.
+ * @throws what `load` throws; errors of the file system
+ */
 export const saveWhenLoaded = async (
     folders: EngineFolders,
     text: string,
     load: () => Promise<unknown>
 ): Promise<void> => {
-    const temporary = `${folders.lastFile}.tmp`;
-    const [loaded, written] = await Promise.allSettled([load(), writeFile(temporary, text, { mode: 0o600 })]);
-    if (loaded.status === 'rejected') {
-        await rm(temporary, { force: true });
-        throw loaded.reason;
+    const temporary = temporaryOf(folders);
+    const loaded = load();
+    const fault = faultOf(() => writeFileSync(temporary, text, { mode: 0o600 }));
+    try {
+        await loaded;
+    } catch (error) {
+        rmSync(temporary, { force: true });
+        throw error;
     }
 
-    if (written.status === 'rejected') {
-        throw written.reason;
+    if (fault !== null) {
+        throw fault;
     }
 
-    await rename(temporary, folders.lastFile);
+    rmSync(folders.lastFile, { force: true });
+    renameSync(temporary, folders.lastFile);
+};
+
+const temporaryOf = ({ lastFile }: EngineFolders): string => `${lastFile}.tmp`;
+
+const faultOf = (work: () => void): Error | null => {
+    try {
+        work();
+        return null;
+    } catch (error) {
+        return error as Error;
+    }
 };

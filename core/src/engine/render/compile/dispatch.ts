@@ -44,7 +44,7 @@ export const siteRoutes = (
         },
         ...(handlers.length === 0 ? [] : [{ handle: handlers }]),
         {
-            match: [{ not: [entry('portico_entry', 'on,([a-z]+),([0-9a-f]{16})(?:,(.+))?')] }],
+            match: [{ not: [entry('portico_entry', 'on,([a-z]+),([0-9a-f]{16})(?:,([^~]+))?(~.+)?')] }],
             handle: [subroute(pauseRoutes(profiles))],
             terminal: true
         },
@@ -53,6 +53,7 @@ export const siteRoutes = (
             handle: [notFound],
             terminal: true
         },
+        bridgeRoute(profiles),
         ...dispatch(profiles),
         // The entry names a profile that the configuration lacks. The table is written last, so this should never happen.
         { handle: [answer(503, 'The site is being set up.\n', { 'Retry-After': ['1'] })] }
@@ -125,6 +126,28 @@ const pauseRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
     },
     { handle: [notFound] }
 ];
+
+/**
+ * A configuration that was replaced answers connections that it had accepted, and does not have the profile of an entry that was written since.
+ * It captures the former profile and address, which stand behind the entry for a moment.
+ */
+const bridgeRoute = (profiles: readonly CompiledProfile[]): Part => ({
+    match: [{ not: [{ vars: { '{http.regexp.portico_entry.4}': [''] } }] }],
+    handle: [
+        subroute([
+            {
+                match: [{ not: [{ vars: { [idOfEntry]: profiles.map(({ id }) => id) } }] }],
+                handle: [
+                    subroute([
+                        {
+                            match: [entry('portico_entry', 'on,([a-z]+),[^~]+~([0-9a-f]{16})(?:,(.+))?')]
+                        }
+                    ])
+                ]
+            }
+        ])
+    ]
+});
 
 /** Few profiles are compared one after the other; many are first told apart by the digits of their id. */
 const dispatch = (profiles: readonly CompiledProfile[]): readonly Part[] =>

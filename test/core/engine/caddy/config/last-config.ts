@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { readLastConfig } from '../../../../../core/src/engine/caddy/config/last-config.ts';
+import { readLastConfig, saveWhenLoaded } from '../../../../../core/src/engine/caddy/config/last-config.ts';
 import { adminConfig, type EngineFolders, engineHome } from '../../../../../core/src/engine/files/home.ts';
 
 export const lab = Lab.script();
@@ -40,6 +40,22 @@ describe('readLast', () => {
             keep(folders, text);
             expect(readLastConfig(folders), text).to.be.null();
         }
+    });
+
+    it('keeps what was loaded, also where a kill came before the file had its name', async () => {
+        const folders = homeOf('killed');
+        const config = (mark: string) => ({ admin: adminConfig(folders), mark });
+        keep(folders, '');
+        for (const mark of ['one', 'two']) {
+            await saveWhenLoaded(folders, JSON.stringify(config(mark)), () => Promise.resolve());
+            expect(readLastConfig(folders)).to.equal(config(mark));
+        }
+        await expect(saveWhenLoaded(folders, '{}', () => Promise.reject(new Error('refused')))).to.reject(
+            'refused'
+        );
+        expect(readLastConfig(folders)).to.equal(config('two'));
+        renameSync(folders.lastFile, `${folders.lastFile}.tmp`);
+        expect(readLastConfig(folders)).to.equal(config('two'));
     });
 
     it("leaves what came with a copy of another data folder, whose engine would listen at the other's socket", () => {

@@ -18,7 +18,12 @@ import { fileURLToPath } from 'node:url';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { entryText, fitsEntry, parseEntry } from '../../../../../core/src/engine/files/table/entry.ts';
+import {
+    bridgeOf,
+    entryText,
+    fitsEntry,
+    parseEntry
+} from '../../../../../core/src/engine/files/table/entry.ts';
 import { folderOf, nameOfFolder } from '../../../../../core/src/engine/files/table/name.ts';
 import { SiteTable } from '../../../../../core/src/engine/files/table/table.ts';
 
@@ -305,5 +310,13 @@ describe('the names and entries of the table', () => {
         expect(fitsEntry(`${'a'.repeat(200)}:1`)).to.be.true();
         expect(fitsEntry(`${'a'.repeat(240)}:1`)).to.be.false();
         expect(fitsEntry('a/b:1')).to.be.false();
+        const on = { ...whole, state: 'on' } as const;
+        const former = entryText({ ...on, profile: 'fedcba9876543210' });
+        const bridge = bridgeOf(former, entryText({ ...on, dial: null }));
+        expect(bridge).to.equal('on,demand,0123456789abcdef~fedcba9876543210,[fe80::1]:443');
+        expect(parseEntry(bridge ?? '')).to.equal({ ...on, dial: null });
+        expect(bridgeOf(entryText(whole), entryText(on))).to.be.null();
+        const long = `${'a'.repeat(200)}:1`;
+        expect(bridgeOf(entryText({ ...on, dial: long }), entryText({ ...on, dial: long }))).to.be.null();
     });
 });

@@ -1,9 +1,11 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
 
+import { bridgeOf } from '../../../../../core/src/engine/files/table/entry.ts';
 import { startCaddy, type TestCaddy } from '../../../../support/engine/caddy.ts';
 import { testSite } from '../../../../support/engine/site.ts';
 import { received, startUpstream, type TestUpstream } from '../../../../support/servers/upstream.ts';
@@ -216,6 +218,41 @@ describe('the file table in a running engine', { timeout: 60_000 }, () => {
         running = false;
         await Promise.all(askers);
         expect([...answers.keys()].filter((key) => key !== 'one' && key !== 'two')).to.equal([]);
+    });
+
+    it('leads a connection from before a load by the former behaviour, and each new one by the new', async () => {
+        const marked = (mark: string) =>
+            site(7, 'moved.test', {
+                headers: { request: [], response: [{ op: 'set', name: 'X-Behaviour', value: mark }] }
+            });
+        const behaviour = async (): Promise<unknown> =>
+            (await caddy.ask({ host: 'moved.test' })).headers['x-behaviour'];
+        await caddy.apply({ sites: [marked('former')] });
+        const early = connect(caddy.settings.httpPort, '127.0.0.1');
+        const heard = new Promise<string>((resolve, reject) => {
+            let text = '';
+            early.on('data', (chunk) => (text += chunk.toString('latin1')));
+            early.on('error', reject).on('close', () => resolve(text));
+        });
+        await once(early, 'connect');
+        // Connections are accepted in turn: the early one was, when this one is answered.
+        expect(await behaviour()).to.equal('former');
+        const step = caddy.projection.change({ sites: [marked('latter')] });
+        await caddy.load(step.config());
+        caddy.projection.loaded();
+        const [move] = step.table;
+        const { name, from, to } = move ?? { name: '', from: null, to: null };
+        const bridge = bridgeOf(from ?? '', to ?? '');
+        await caddy.table.apply([{ name, from, to: bridge }]);
+        expect(await behaviour()).to.equal('latter');
+        early.write('GET / HTTP/1.1\r\nHost: moved.test\r\nConnection: close\r\n\r\n');
+        expect(await heard)
+            .to.startWith('HTTP/1.1 200 ')
+            .and.contain('X-Behaviour: former')
+            .and.contain('one');
+        await caddy.table.apply([{ name, from: bridge, to }]);
+        expect(await behaviour()).to.equal('latter');
+        await caddy.apply({ sites: [{ id: 7, site: null }] });
     });
 
     it('tells profiles apart when there are more than a linear search should see', async () => {
