@@ -83,6 +83,10 @@ export interface ApiText {
     readonly text: string;
     /** There was more, or a stream went on. */
     readonly truncated: boolean;
+    /** As in {@link ApiAnswer}. */
+    readonly etag: string | null;
+    /** As in {@link ApiAnswer}. */
+    readonly next: string | null;
 }
 
 /** One field that a call would change; `path` is dotted, empty for the whole. */

@@ -1,7 +1,7 @@
 /** What a tool answers: the route's envelope, as structured content and as text, at most so many bytes of it. */
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { ApprovalView } from '@portico/agents';
-import { type ApiAnswer, isFailure } from '@portico/sdk';
+import { type ApiAnswer, type ApiText, isFailure } from '@portico/sdk';
 
 /** What a tool answers. */
 export interface ToolAnswer {
@@ -17,6 +17,9 @@ export interface ToolAnswer {
     readonly truncated?: { readonly items: number; readonly of: number };
 }
 
+/** Texts of answers: an answer is measured, sent and recorded, and written as JSON once. */
+const texts = new WeakMap<ToolAnswer, string>();
+
 /** An answer of the plugin itself. */
 export function done(data: unknown): ToolAnswer {
     return { status: 200, code: 0, message: 'ok', data, next: null, etag: null };
@@ -25,6 +28,32 @@ export function done(data: unknown): ToolAnswer {
 /** A route's answer. */
 export function answerOf({ status, code, message, data, next, etag }: ApiAnswer): ToolAnswer {
     return { status, code, message, data, next, etag };
+}
+
+/** What a route that only reads answered, as its text: nothing of it is parsed unless some of it is to be cut. */
+export function answerOfText({ status, code, text, truncated, etag, next }: ApiText): ToolAnswer {
+    if (truncated) {
+        return { status, code, message: 'ok', data: null, next, etag, truncated: { items: 0, of: 1 } };
+    }
+    let parsed: Pick<ToolAnswer, 'message' | 'data'> | undefined;
+    const whole = (): Pick<ToolAnswer, 'message' | 'data'> =>
+        (parsed ??= JSON.parse(text) as Pick<ToolAnswer, 'message' | 'data'>);
+    const answer: ToolAnswer = {
+        status,
+        code,
+        get message() {
+            return whole().message;
+        },
+        get data() {
+            return whole().data;
+        },
+        next,
+        etag
+    };
+    // The envelope with what belongs to it beside it.
+    const rest = `"next":${JSON.stringify(next)},"etag":${JSON.stringify(etag)}`;
+    texts.set(answer, `{"status":${status},${text.slice(1, -1)},${rest}}`);
+    return answer;
 }
 
 /** A failure as an answer. @throws what is no failure */
@@ -42,9 +71,6 @@ export function failed(error: unknown): ToolAnswer {
         etag: null
     };
 }
-
-/** Texts of answers: an answer is measured, sent and recorded, and written as JSON once. */
-const texts = new WeakMap<ToolAnswer, string>();
 
 /** The protocol's form of an answer. */
 export function resultOf(whole: ToolAnswer): CallToolResult {

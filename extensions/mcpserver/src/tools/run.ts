@@ -13,7 +13,7 @@ import type { Calls } from '../calls.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Visit } from '../protocol/visit.ts';
 import type { Ctx } from '../settings.ts';
-import { answerOf, bytesOf, cut, failed, type ToolAnswer } from './answer.ts';
+import { answerOf, answerOfText, bytesOf, cut, failed, type ToolAnswer } from './answer.ts';
 import type { Catalogue, RouteTool } from './catalogue.ts';
 import type { CallLimits } from './limits.ts';
 import { ownToolNames, type OwnTools } from './own-tools.ts';
@@ -47,6 +47,9 @@ export interface ToolRunnerOptions {
 
 /** Milliseconds between two signs of life while a call waits for its approval. */
 const tickMs = 5_000;
+
+/** Of a read, before it is cut to what the settings say. */
+const mostRead = { maxBytes: 16_777_216, maxSeconds: 300 };
 
 /** Runs tools. */
 export class ToolRunner {
@@ -136,16 +139,18 @@ export class ToolRunner {
         given: ToolArguments,
         signal: AbortSignal
     ): Promise<ToolAnswer> {
-        const { api } = this.#options.ctx;
-        const whole = answerOf(await api.call(actor, { id: info.id, ...given, signal }));
+        const read = async (query: ToolArguments['query']): Promise<ToolAnswer> => {
+            const call = { id: info.id, ...given, query, signal };
+            return answerOfText(await this.#options.ctx.api.read(actor, call, mostRead));
+        };
+        const whole = await read(given.query);
         const short = this.#fit(whole);
         const items = short.truncated?.items ?? 0;
         if (items === 0 || !Array.isArray(whole.data) || !hasLimit(info)) {
             return short;
         }
         // A smaller page has the cursor that goes on behind its own last item.
-        const query = { ...given.query, limit: items };
-        const page = answerOf(await api.call(actor, { id: info.id, ...given, query, signal }));
+        const page = await read({ ...given.query, limit: items });
         return page.code === 0 && short.truncated !== undefined
             ? { ...this.#fit(page), truncated: short.truncated }
             : short;

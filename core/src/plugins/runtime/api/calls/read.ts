@@ -1,9 +1,9 @@
 /** `ctx.api.read`: the beginning of what a route answers, as text. */
-import type { ApiText, ReadLimits } from '@portico/sdk';
+import type { ApiAnswer, ApiText, ReadLimits } from '@portico/sdk';
 
 import { invalid } from '../../../../platform/errors.ts';
 import { Excerpt } from '../../../../server/http/request/input/excerpt.ts';
-import { admitCall, type Calling, isAnswer, type PlainCall, refusal, send } from './request.ts';
+import { admitCall, type Calling, isAnswer, pageOf, type PlainCall, refusal, send } from './request.ts';
 
 const mostBytes = 16 * 1024 * 1024;
 const mostSeconds = 300;
@@ -19,40 +19,61 @@ export async function readRoute(
     requireWithin('maxSeconds', maxSeconds, mostSeconds);
     const admitted = admitCall(by, call, ['json', 'stream', 'download', 'http']);
     if (isAnswer(admitted)) {
-        return textOf(admitted.status, 'application/json', JSON.stringify(admitted), false);
+        return refused(admitted);
     }
     const { kind, effect, id } = admitted.entry.info;
     const { route } = admitted.entry;
     if (effect !== 'read' || (route.kind === 'http' && !route.methods.includes('GET')) || kind === 'socket') {
-        const { status, ...none } = refusal(40400, 'NOT_FOUND', `There is no route ${id} that only reads`);
-        return textOf(status, 'application/json', JSON.stringify(none), false);
+        return refused(refusal(40400, 'NOT_FOUND', `There is no route ${id} that only reads`));
     }
-    const time = AbortSignal.timeout(maxSeconds * 1000);
-    const until = AbortSignal.any([time, signal]);
-    const excerpt = new Excerpt(maxBytes, until);
-    try {
+    // Timers that are ended here: those of `AbortSignal.timeout` would stay for their whole time.
+    const [time, late] = [new AbortController(), new AbortController()];
+    const timers = [
+        setTimeout(() => time.abort(), maxSeconds * 1000),
         // What is cut off by time answers soon after; a route that has not answered at all by then is not waited for.
-        const patience = AbortSignal.any([signal, AbortSignal.timeout(maxSeconds * 1000 + graceMs)]);
+        setTimeout(() => late.abort(), maxSeconds * 1000 + graceMs)
+    ];
+    const excerpt = new Excerpt(maxBytes, AbortSignal.any([time.signal, signal]));
+    try {
+        const patience = AbortSignal.any([signal, late.signal]);
         const response = await send(by, admitted, call, { signal: patience, mode: { excerpt } });
         if (isAnswer(response)) {
-            return textOf(response.status, 'application/json', JSON.stringify(response), false);
+            return refused(response);
         }
         const bytes = response.rawPayload.subarray(0, maxBytes);
         const truncated = excerpt.truncated || bytes.length < response.rawPayload.length;
         const text = new TextDecoder().decode(bytes, { stream: truncated });
-        return textOf(response.statusCode, response.headers['content-type'] ?? null, text, truncated);
+        return {
+            ...textOf(response.statusCode, response.headers['content-type'] ?? null, text, truncated),
+            ...pageOf(response)
+        };
     } catch (error) {
-        if (signal.aborted || !time.aborted) {
+        if (signal.aborted || !time.signal.aborted) {
             throw error;
         }
-        const late = refusal(50300, 'NOT_READY', `The route ${id} did not answer in ${maxSeconds} s`);
-        return textOf(late.status, 'application/json', JSON.stringify(late), true);
+        return refused(
+            refusal(50300, 'NOT_READY', `The route ${id} did not answer in ${maxSeconds} s`),
+            true
+        );
+    } finally {
+        timers.forEach((timer) => clearTimeout(timer));
     }
 }
 
 const graceMs = 500;
 
-function textOf(status: number, contentType: string | null, text: string, truncated: boolean): ApiText {
+/** A failure in its envelope. */
+function refused({ status, code, message, data }: ApiAnswer, truncated = false): ApiText {
+    const text = JSON.stringify({ code, message, data });
+    return { ...textOf(status, 'application/json', text, truncated), etag: null, next: null };
+}
+
+function textOf(
+    status: number,
+    contentType: string | null,
+    text: string,
+    truncated: boolean
+): Omit<ApiText, 'etag' | 'next'> {
     const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? null;
     return { status, code: status < 400 ? 0 : codeIn(text, status), type, text, truncated };
 }

@@ -116,22 +116,30 @@ export async function send(
 }
 
 /** What a route answered, as plugins see it. */
-export function answerOf({ statusCode, payload, headers }: ServerInjectResponse): ApiAnswer {
+export function answerOf(response: ServerInjectResponse): ApiAnswer {
+    const { statusCode, payload, headers } = response;
     const {
         code = 0,
         message = '',
         data = null
     } = (payload === '' ? {} : JSON.parse(payload)) as Partial<ApiAnswer>;
-    const { etag, link, location, 'x-total-count': total } = headers;
+    const { location, 'x-total-count': total } = headers;
     return {
         status: statusCode,
         code,
         message,
         data,
-        etag: etag === undefined ? null : etag.replace(/^"(.*)"$/, '$1'),
-        next: typeof link === 'string' ? cursorIn(link) : null,
+        ...pageOf(response),
         total: total === undefined ? null : Number(total),
         location: location ?? null
+    };
+}
+
+/** The version of what was answered, and the cursor of the next page. */
+export function pageOf({ headers: { etag, link } }: ServerInjectResponse): Pick<ApiAnswer, 'etag' | 'next'> {
+    return {
+        etag: etag === undefined ? null : etag.replace(/^"(.*)"$/, '$1'),
+        next: typeof link === 'string' ? cursorIn(link) : null
     };
 }
 
