@@ -2,6 +2,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { freePort } from '../../support/ports.ts';
 import { until } from '../../support/until.ts';
 import { type AiRig, createAiRig, dataOf, namesOf, textOf } from './rig.ts';
 
@@ -89,6 +90,24 @@ for (const type of ['openai', 'anthropic'] as const) {
                 expect(textOf(await rig.say(id, 'And now?'))).to.equal('Well again.');
             });
         }
+
+        it('ends with MODEL_FAILED when the vendor is gone, and answers when it is back', async () => {
+            const port = await freePort();
+            rig.host.network.answer('gone.test', () => fetch(`http://127.0.0.1:${port}/`));
+            const { id: providerId } = await rig.provider({
+                type,
+                name: 'Gone',
+                baseUrl: 'http://gone.test/v1'
+            });
+            const id = await rig.conversation('olga', { providerId });
+            const events = await rig.say(id, 'Well?');
+            expect(dataOf(events, 'error')).to.include({ code: 50250, reason: 'MODEL_FAILED' });
+            expect(dataOf(events, 'end').reason).to.equal('error');
+            expect(JSON.stringify(events)).to.not.include('key-of-test');
+            await rig.ask('PUT', `/providers/${providerId}`, { baseUrl: 'http://model.test/v1' }, 'admin');
+            rig.model.say({ text: 'Back again.' });
+            expect(textOf(await rig.say(id, 'And now?'))).to.equal('Back again.');
+        });
 
         it('says when the tokens end, and goes on', async () => {
             const id = await rig.conversation();

@@ -13,6 +13,8 @@ const code = pluginModule(
     ctx.route({ method: 'POST', path: '/note', id: 'note', access: 'write', summary: 'Write a note', validate: { payload: joi.object({ text: joi.string().required(), password: joi.secret() }) },
         handler: ({ payload }) => { done.push(payload.text); return { text: payload.text }; } });
     ctx.route({ method: 'POST', path: '/wreck', id: 'wreck', access: 'wreck', summary: 'Wreck it', handler: () => { done.push('wreck'); return { ok: true }; } });
+    ctx.route({ method: 'POST', path: '/fresh', id: 'fresh', access: 'write', stepUp: true, summary: 'For a fresh session', handler: () => ({ ok: true }) });
+    ctx.route({ method: 'POST', path: '/shown', id: 'shown', access: 'write', secret: true, summary: 'Show a secret', handler: () => ({ ok: true }) });
     ctx.route({ method: 'POST', path: '/hang', id: 'hang', access: 'write', summary: 'Begin and never end', timeoutSeconds: 600, validate: { payload: joi.object({}) },
         handler: ({ signal }) => new Promise((_resolve, reject) => { done.push('hang'); signal.addEventListener('abort', () => reject(signal.reason)); }) });
     ctx.route({ method: 'POST', path: '/work', id: 'work', access: 'write', summary: 'Long work', validate: { payload: joi.object({ steps: joi.number().integer().required() }) },

@@ -1,7 +1,6 @@
 /** What a panel that was killed leaves of approvals: nothing runs twice. */
-import { globSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -10,23 +9,12 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
 import { until } from '../../support/until.ts';
 import { writeHelper } from './helper.ts';
-import { base, contentOf, pluginFolder, type ToolData } from './rig.ts';
+import { base, contentOf, letPass, pluginFolder, type ToolData } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const limitMs = 120_000;
-
-/** Moves the end of an approval into the past, as if the panel had been down for so long. */
-function letPass(dataDir: string, id: number): void {
-    const [file = ''] = globSync(join(dataDir, '**/mcpserver/*/data.db'));
-    const db = new DatabaseSync(file);
-    try {
-        db.prepare('update approvals set expires_at = ? where id = ?').run(Date.now() - 1_000, id);
-    } finally {
-        db.close();
-    }
-}
 
 describe('mcpserver after kill -9', { timeout: limitMs }, () => {
     let panel: PanelProcess;

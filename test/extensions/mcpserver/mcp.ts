@@ -193,13 +193,15 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
 
     it('offers what is dangerous only where it is named, and asks in the panel even so', async () => {
         await rig.set({ mode: 'write', approval: 'none', approvalWaitSeconds: 0, tools: ['*', 'helper.*'] });
-        const powerful = await rig.token(['helper:read', 'helper:wreck']);
+        const powerful = await rig.token(['helper:read', 'helper:write', 'helper:wreck']);
         const client = await rig.connect(powerful, 'auto', { answer: () => 'accept' });
         expect(await names(client))
             .to.include('helper__log')
             .and.to.not.include('helper__wreck');
-        await rig.set({ tools: ['*', 'helper.wreck'] });
-        expect(await names(client)).to.include('helper__wreck');
+        await rig.set({ tools: ['*', 'helper.wreck', 'helper.fresh', 'helper.shown'] });
+        expect(await names(client))
+            .to.include('helper__wreck')
+            .and.to.not.include(['helper__fresh', 'helper__shown']);
         await rig.panel.client.put(`${base}/tools/helper__wreck`, { approval: 'none' });
         const answer = await call(client, 'helper__wreck');
         expect(answer).to.include({ code: 42850 });
@@ -281,7 +283,7 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
 
     it('limits calls a minute and at once, for each token', async () => {
         await rig.set({ callsPerMinute: 3 });
-        const limited = await rig.token(['hosts:read']);
+        const limited = await rig.token(['hosts:read', 'helper:read']);
         const client = await rig.connect(limited, 'auto');
         const codes: number[] = [];
         for (let n = 0; n < 8; n += 1) {
@@ -292,7 +294,68 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
         expect(
             await call(await rig.connect(await rig.token(['hosts:read']), 'auto'), 'hosts__list')
         ).to.include({ code: 0 });
-        await rig.set({ callsPerMinute: 120 });
+        await rig.set({ callsPerMinute: 120, parallelCalls: 1 });
+        const stop = new AbortController();
+        const first = client.callTool({ name: 'helper__wait', arguments: {} }, { signal: stop.signal });
+        const isUnderWay = async (): Promise<boolean> =>
+            (await rig.panel.client.get('/api/plugins/helper/done')).data.done.includes('wait');
+        await until(isUnderWay, 'the call to be under way');
+        expect((await call(client, 'hosts__list')).code).to.equal(42950);
+        stop.abort();
+        await expect(first).to.reject();
+        await until(async () => (await call(client, 'hosts__list')).code === 0, 'the call to have ended');
+        await rig.set({ parallelCalls: 8 });
+    });
+
+    it('says which tools there are, what was called, what a token may, and how clients are set up', async () => {
+        const { client: admin } = rig.panel;
+        const client = await rig.connect(token, 'auto');
+        await call(client, 'hosts__list');
+        await call(client, 'hosts__get', { params: { id: 999 } });
+
+        const writes = await get('/tools?q=CREATE&area=hosts&effect=write');
+        expect(writes.find(({ name }: ToolData) => name === 'hosts__create')).to.include({
+            ...{ route: 'hosts.create', permission: 'hosts:write', effect: 'write', dangerous: false },
+            ...{ enabled: true, approval: null, allowed: false }
+        });
+        expect(writes.filter(({ name }: ToolData) => !/^hosts__.*create/i.test(name))).to.equal([]);
+        const narrow = await rig.token(['mcpserver:read', 'hosts:read']);
+        const own = await admin.get(`${base}/tools?limit=500&effect=read`, { token: narrow });
+        const allowed = own.data.filter((tool: ToolData) => tool.allowed).map(({ name }: ToolData) => name);
+        expect(allowed).to.include('hosts__list').and.to.not.include(['users__list', 'helper__log']);
+        const page = await admin.get(`${base}/tools?limit=2`);
+        const next = /<([^>]+)>; rel="next"/.exec(String(page.headers['link']))?.[1] ?? '';
+        const shown = [...page.data, ...(await admin.get(next)).data].map(({ name }: ToolData) => name);
+        expect([shown.length, shown]).to.equal([4, [...new Set(shown)].sort()]);
+        expect((await admin.put(`${base}/tools/no__such`, { enabled: false })).code).to.equal(40400);
+
+        const failed = await get('/calls?tool=hosts__get&outcome=failure&limit=1');
+        expect(failed[0]).to.include({ tool: 'hosts__get', code: 40400, client: 'test agent' });
+        expect(await get('/calls?tool=hosts__get&outcome=success')).to.equal([]);
+        expect(await get('/calls?from=2100-01-01T00:00:00Z')).to.equal([]);
+        expect(await get('/calls?to=2000-01-01T00:00:00Z')).to.equal([]);
+        const operator = await rig.panel.tokenOf('operator');
+        expect((await admin.get(`${base}/calls`, { token: operator })).data).to.equal([]);
+
+        const { data: may } = await admin.get(`${base}/introspection`, { token });
+        expect(may.actor).to.include({ username: 'admin', role: 'admin' });
+        expect(may.tools).to.include('hosts__list').and.to.not.include('hosts__create');
+        expect(may.limits).to.equal({ callsPerMinute: 120, parallelCalls: 8, resultBytes: 262_144 });
+        const status = await get('/status');
+        expect(status.mode).to.equal('read');
+        expect(status.protocols).to.equal(['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']);
+        expect([status.tools > 10, status.callsToday > 1]).to.equal([true, true]);
+
+        const clients = await get('/clients');
+        const address = `http://127.0.0.1:${rig.panel.port}${base}/mcp`;
+        for (const { id, format, text } of clients as { id: string; format: string; text: string }[]) {
+            expect(text, id).to.include(address);
+            if (format === 'json') {
+                expect(JSON.parse(text), id).to.be.an.object();
+            }
+        }
+        const keyed = clients.filter(({ text }: ToolData) => text.includes('PORTICO_TOKEN'));
+        expect([clients.length > 5, keyed.length > 3]).to.equal([true, true]);
     });
 
     it('finds tools by words, and plans without a change', async () => {

@@ -134,6 +134,31 @@ describe('mcpserver: protocol', { timeout: limitMs }, () => {
         expect((await post(rpc('tools/list'), { session: crypto.randomUUID() })).status).to.equal(404);
     });
 
+    it('speaks each revision with sessions that it names, and offers the newest of them to a client of another', async () => {
+        for (const [asked, spoken] of [
+            ['2025-11-25', '2025-11-25'],
+            ['2025-06-18', '2025-06-18'],
+            ['2025-03-26', '2025-03-26'],
+            ['1999-01-01', '2025-11-25']
+        ]) {
+            const params = {
+                protocolVersion: asked,
+                capabilities: {},
+                clientInfo: { name: 'raw', version: '1' }
+            };
+            const { headers, text } = await post(rpc('initialize', params));
+            expect(text).to.include(`"protocolVersion":"${spoken}"`);
+            const session = String(headers['mcp-session-id']);
+            await post({ jsonrpc: '2.0', method: 'notifications/initialized' }, { session });
+            const version = { 'mcp-protocol-version': String(spoken) };
+            const listed = await post(rpc('tools/list'), { session, headers: version });
+            expect(listed.text).to.include('"hosts__list"');
+            const row = (await sessions()).find(({ id }) => id === session);
+            expect(row).to.include({ protocol: spoken });
+            await end(session);
+        }
+    });
+
     it('limits the sessions of an actor, and leaves nothing of 300 that were opened and closed', async () => {
         await endAll();
         const open: string[] = [];

@@ -7,7 +7,7 @@ import { Client as HttpClient } from '../../support/panel/client.ts';
 import { startUpstream } from '../../support/servers/upstream.ts';
 import { until } from '../../support/until.ts';
 import { writeHelper } from './helper.ts';
-import { base, contentOf, createRig, type McpRig, type ToolData } from './rig.ts';
+import { base, contentOf, createRig, letPass, type McpRig, type ToolData } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, describe, it } = lab;
@@ -173,6 +173,23 @@ describe('mcpserver: changes', { timeout: limitMs }, () => {
             const again = await call(client, 'helper__note', note(`${mode} 1`));
             expect(again.code).to.equal(42850);
             expect(again.approval.id).to.not.equal(first.approval.id);
+        });
+
+        it(`an approval that was given holds for its time alone (${mode})`, async () => {
+            await rig.set({ approvalWaitSeconds: 0 });
+            const client = await rig.connect(await rig.token(permissions), mode);
+            const { approval: waited } = await call(client, 'helper__note', note(`${mode} undecided`));
+            const { approval: given } = await call(client, 'helper__note', note(`${mode} given`));
+            expect(await decide(given)).to.include({ code: 0 });
+            [waited, given].forEach(({ id }) => letPass(rig.panel.config.dataDir, id));
+            expect(await decide(waited)).to.include({ code: 40950 });
+            const again = await call(client, 'helper__note', note(`${mode} given`));
+            expect(again.code).to.equal(42850);
+            expect(again.approval.id).to.not.equal(given.id);
+            for (const { id } of [waited, given]) {
+                expect((await admin().get(`${base}/approvals/${id}`)).data.state).to.equal('expired');
+            }
+            expect(await done()).to.not.include([`${mode} undecided`, `${mode} given`]);
         });
 
         it(`the client's own question decides where the setting says so, the panel where the client cannot ask (${mode})`, async () => {

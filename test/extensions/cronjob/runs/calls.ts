@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { errors } from '@portico/sdk';
 
 import { freePort } from '../../../support/ports.ts';
 import { createCronjobRig, type CronjobRig } from '../rig.ts';
@@ -169,6 +170,22 @@ describe('a task with a route', { timeout: 60_000 }, () => {
         await authorize(id, ada);
         await rig.ask('DELETE', `/tasks/${id}`);
         expect(rig.host.mandates.list().every(({ ended }) => ended)).to.be.true();
+    });
+
+    it('says what the route refused', async () => {
+        rig.host.api.route({
+            id: 'backup.removePlan',
+            method: 'DELETE',
+            permission: 'backup:run',
+            handler: () => {
+                throw errors.notFound('There is no such plan');
+            }
+        });
+        const id = await rig.task({ route: { id: 'backup.removePlan' } });
+        await authorize(id, { username: 'ada', others: ['backup:run'] });
+        const run = await rig.finish(id);
+        expect(run).to.include({ state: 'failed', reason: 'ROUTE_FAILED', status: 404 });
+        expect(run.message).to.equal('40400: There is no such plan');
     });
 
     it('authorizes nothing that runs a program', async () => {
