@@ -6,6 +6,7 @@ import typescript from 'typescript-eslint';
 import portico from './tools/lint/rules.mjs';
 
 // What a reviewer would otherwise have to say twice. Prettier formats; nothing here speaks of layout.
+// The rules that need types are in .oxlintrc.json: oxlint checks them in a fifth of the time, with the native compiler.
 
 const TYPESCRIPT = ['**/*.ts', '**/*.tsx'];
 const SOURCES = [
@@ -146,33 +147,11 @@ export default typescript.config(
     {
         files: TYPESCRIPT,
         extends: [typescript.configs.recommended],
-        languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
         plugins: { tsdoc },
         rules: {
             'tsdoc/syntax': 'error',
             'no-undef': 'off', // tsc knows better
 
-            // The mistakes that only types can show: a promise that nobody waits for fails where nobody looks.
-            '@typescript-eslint/no-floating-promises': [
-                'error',
-                {
-                    allowForKnownSafeCalls: [
-                        { from: 'package', package: '@hapi/lab', name: ['it', 'describe', 'test'] },
-                        { from: 'package', package: 'node:test', name: ['test'] }
-                    ]
-                }
-            ],
-            '@typescript-eslint/no-misused-promises': [
-                'error',
-                { checksVoidReturn: { arguments: false, attributes: false } }
-            ],
-            '@typescript-eslint/await-thenable': 'error',
-            '@typescript-eslint/return-await': ['error', 'in-try-catch'],
-            '@typescript-eslint/switch-exhaustiveness-check': [
-                'error',
-                { considerDefaultExhaustiveForUnions: true }
-            ],
-            '@typescript-eslint/only-throw-error': 'error',
             '@typescript-eslint/no-import-type-side-effects': 'error',
             '@typescript-eslint/consistent-type-imports': [
                 'error',

@@ -190,7 +190,7 @@ function run(command, args, env, limitMinutes) {
         };
         child.once('error', (error) => {
             chunks.push(Buffer.from(error.message));
-            finish(1);
+            void finish(1);
         });
         child.once('exit', (code, signal) => finish(code ?? signal));
     });

@@ -191,7 +191,7 @@ function compile(folder: string): string {
     try {
         execFileSync(
             process.execPath,
-            [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(folder, 'tsconfig.json')],
+            [join(root, 'node_modules/.bin/tsc'), '-p', join(folder, 'tsconfig.json')],
             { cwd: folder, encoding: 'utf8', stdio: 'pipe' }
         );
         return '';

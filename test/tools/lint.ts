@@ -1,4 +1,8 @@
-import { resolve } from 'node:path';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -6,6 +10,8 @@ import { ESLint } from 'eslint';
 
 export const lab = Lab.script();
 const { describe, it, before } = lab;
+
+const run = promisify(execFile);
 
 const root = resolve(import.meta.dirname, '../..');
 const source = 'core/src/platform/errors.ts';
@@ -62,12 +68,6 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
         ['no-restricted-imports']
     ],
     ['a word on the console', source, "console.log('here');\n", ['no-console']],
-    [
-        'a promise that no code waits for',
-        source,
-        "/** Planted. */\nexport function start(): void {\n    Promise.reject(new Error('lost'));\n}\n",
-        ['@typescript-eslint/no-floating-promises']
-    ],
     [
         'a disabled rule without a reason',
         source,
@@ -196,6 +196,45 @@ const fine: [what: string, file: string, code: string][] = [
     ['the console in the command line', 'core/src/main.ts', "console.log('here');\n"]
 ];
 
+// These rules need types: each entry is the text, and the rule of oxlint that must report it, or none.
+const typed: [what: string, code: string, rules: string[]][] = [
+    [
+        'a promise that no code waits for',
+        "export function start(): void {\n    Promise.reject(new Error('lost'));\n}\n",
+        ['typescript(no-floating-promises)']
+    ],
+    [
+        'a promise where a condition is expected',
+        'export const kept = [1].filter(async (n) => n > 0);\n',
+        ['typescript(no-misused-promises)']
+    ],
+    [
+        'a wait for what is there already',
+        'export async function start(): Promise<void> {\n    await 1;\n}\n',
+        ['typescript(await-thenable)']
+    ],
+    [
+        'a promise that leaves a try block before it has failed',
+        'export async function read(): Promise<number> {\n    try {\n        return Promise.resolve(1);\n    } catch {\n        return 0;\n    }\n}\n',
+        ['typescript(return-await)']
+    ],
+    [
+        'a thrown text',
+        "export function stop(): never {\n    throw 'broken';\n}\n",
+        ['typescript(only-throw-error)']
+    ],
+    [
+        'a choice that forgets a case',
+        "export function say(word: 'on' | 'off'): void {\n    switch (word) {\n        case 'on':\n    }\n}\n",
+        ['typescript(switch-exhaustiveness-check)']
+    ],
+    [
+        'a promise that code waits for',
+        'export async function start(): Promise<void> {\n    await Promise.resolve();\n}\n',
+        []
+    ]
+];
+
 describe('the lint rules', () => {
     let eslint: ESLint;
 
@@ -222,5 +261,25 @@ describe('the lint rules', () => {
                 message.ruleId ??
                 (message.message.startsWith('Unused eslint-disable') ? 'unused' : message.message)
         );
+    }
+});
+
+describe('the lint rules that need types', () => {
+    for (const [what, code, rules] of typed) {
+        it(`${rules.length > 0 ? 'refuse' : 'accept'} ${what}`, async () => {
+            const folder = mkdtempSync(join(tmpdir(), 'lint-'));
+            try {
+                const file = join(folder, 'planted.ts');
+                writeFileSync(file, code);
+                const args = ['--type-aware', '-f', 'json', '-c', join(root, '.oxlintrc.json'), file];
+                const { stdout } = await run(join(root, 'node_modules/.bin/oxlint'), args).catch(
+                    (failed: { stdout: string }) => failed
+                );
+                const { diagnostics } = JSON.parse(stdout) as { diagnostics: { code: string }[] };
+                expect(diagnostics.map((found) => found.code)).to.equal(rules);
+            } finally {
+                rmSync(folder, { recursive: true });
+            }
+        });
     }
 });

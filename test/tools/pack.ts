@@ -68,7 +68,7 @@ describe('npm run release', () => {
             "import { defineErrors } from '@portico/sdk';\n" + 'export const errors: number = defineErrors;\n'
         );
         const args = [
-            join(root, 'node_modules/typescript/bin/tsc'),
+            join(root, 'node_modules/.bin/tsc'),
             '--noEmit',
             '--strict',
             '--module',
