@@ -25,10 +25,16 @@ const stripped = new Set([
     'permissions-policy'
 ]);
 
+const none: Readonly<Record<string, string>> = Object.freeze({});
+
 /** Headers that a reply may carry. */
-export function allowedHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
+export function allowedHeaders(headers: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+    const entries = Object.entries(headers);
+    if (entries.length === 0) {
+        return none;
+    }
     return Object.fromEntries(
-        Object.entries(headers)
+        entries
             .map(([name, value]) => [name.toLowerCase(), String(value)] as const)
             .filter(
                 ([name, value]) =>
@@ -58,6 +64,15 @@ const framePolicy = (scripts: readonly string[]): string =>
         "frame-ancestors 'self'"
     ].join('; ');
 
+const sandboxed = Object.freeze({
+    'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'"
+});
+const openToFrames = Object.freeze({
+    ...sandboxed,
+    'cross-origin-resource-policy': 'cross-origin',
+    'access-control-allow-origin': '*'
+});
+
 /** What of a plugin's paths is more than an answer to the API. */
 export interface PublicPaths {
     /** Paths of documents that are shown in frames, each with the hashes of its inline scripts, such as `sha256-…`. */
@@ -74,19 +89,15 @@ export function sandboxHeaders(
     { pages, files }: PublicPaths,
     path: string
 ): Readonly<Record<string, string>> {
-    const scripts = pages.get(path);
     const isShared = files.some((beginning) => path.startsWith(beginning));
-    const shared = isShared ? { 'access-control-allow-origin': '*' } : {};
-    return scripts === undefined
-        ? {
-              'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
-              ...(isShared ? { 'cross-origin-resource-policy': 'cross-origin' } : {}),
-              ...shared
-          }
-        : {
-              'content-security-policy': framePolicy(scripts),
-              'cross-origin-resource-policy': 'cross-origin',
-              'referrer-policy': 'no-referrer',
-              ...shared
-          };
+    const scripts = pages.get(path);
+    if (scripts === undefined) {
+        return isShared ? openToFrames : sandboxed;
+    }
+    return {
+        'content-security-policy': framePolicy(scripts),
+        'cross-origin-resource-policy': 'cross-origin',
+        'referrer-policy': 'no-referrer',
+        ...(isShared ? { 'access-control-allow-origin': '*' } : {})
+    };
 }

@@ -1,6 +1,5 @@
 /** Finds the caller of each request and decides what the caller may do. A token is verified once and remembered; session and account are looked up each time. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { hash } from 'node:crypto';
 
 import type { Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -100,8 +99,7 @@ export class PanelAuthenticator implements Authenticator {
         if (this.#in.consoleTokens.claims(token)) {
             return this.#in.consoleTokens.take(token, from.ip);
         }
-        const key = hash('sha256', token, 'base64url');
-        const verified = this.#young.get(key) ?? this.#promote(key) ?? this.#verify(key, token);
+        const verified = this.#young.get(token) ?? this.#promote(token) ?? this.#verify(token);
         if (verified.expiresAt <= this.#in.clock.now()) {
             throw fail.TOKEN_EXPIRED();
         }
@@ -147,7 +145,7 @@ export class PanelAuthenticator implements Authenticator {
         this.#sweep = null;
     }
 
-    #verify(key: string, token: string): Verified {
+    #verify(token: string): Verified {
         const { signer, clock, sessions } = this.#in;
         const claims = signer.verify('access', token, clock.now());
         const session = sessions.get(claims.sid);
@@ -155,24 +153,24 @@ export class PanelAuthenticator implements Authenticator {
             throw fail.TOKEN_REVOKED();
         }
         const verified: Verified = { session, expiresAt: claims.exp * 1000 };
-        this.#remember(key, verified);
+        this.#remember(token, verified);
         return verified;
     }
 
-    #promote(key: string): Verified | undefined {
-        const verified = this.#old.get(key);
+    #promote(token: string): Verified | undefined {
+        const verified = this.#old.get(token);
         if (verified !== undefined) {
-            this.#remember(key, verified);
+            this.#remember(token, verified);
         }
         return verified;
     }
 
-    #remember(key: string, verified: Verified): void {
+    #remember(token: string, verified: Verified): void {
         if (this.#young.size >= generation) {
             this.#old = this.#young;
             this.#young = new Map();
         }
-        this.#young.set(key, verified);
+        this.#young.set(token, verified);
     }
 
     #ofSession(session: Session, used: boolean): Caller {

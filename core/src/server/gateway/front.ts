@@ -139,16 +139,25 @@ function requestFault({ headers, httpVersion, rawHeaders, url = '/' }: IncomingM
     if (headers.host === undefined && httpVersion !== '1.0') {
         return fail.BAD_REQUEST(null, { message: 'The header Host is missing' });
     }
-    if (
-        rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
-            .length > 1
-    ) {
+    if (countOfHost(rawHeaders) > 1) {
         return fail.BAD_REQUEST(null, { message: 'The header Host is there twice' });
     }
     const query = url.indexOf('?');
     return ambiguousPath.test(query < 0 ? url : url.slice(0, query))
         ? fail.NOT_FOUND(null, { message: 'The path may have no backslash, and no segment . or ..' })
         : null;
+}
+
+/** @param rawHeaders - names and values in turns */
+function countOfHost(rawHeaders: readonly string[]): number {
+    let count = 0;
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+        const name = rawHeaders[at];
+        if (name?.length === 4 && name.toLowerCase() === 'host') {
+            count += 1;
+        }
+    }
+    return count;
 }
 
 /** Answers a request that may reach no server. @returns whether it was one */

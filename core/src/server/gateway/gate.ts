@@ -223,5 +223,9 @@ function isWithin(gate: Gate): boolean {
  */
 export function trailOf(): <T>(work: () => T) => T {
     const trail = trails.getStore();
-    return (work) => (trail === undefined ? trails.exit(work) : trails.run(trail, work));
+    return trail === undefined ? outside : (work) => trails.run(trail, work);
+}
+
+function outside<T>(work: () => T): T {
+    return trails.exit(work);
 }

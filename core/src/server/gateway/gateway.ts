@@ -376,7 +376,8 @@ export class Gateway {
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {
-    return url.split('?', 1)[0] ?? '/';
+    const query = url.indexOf('?');
+    return query < 0 ? url : url.slice(0, query);
 }
 
 /** The plugin below whose prefix a path lies. */

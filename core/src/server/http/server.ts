@@ -7,6 +7,7 @@ import { EventEmitter, setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
+import type { Boom } from '@hapi/boom';
 import {
     type Lifecycle,
     type Request,
@@ -25,7 +26,7 @@ import { answerOptions, corsHeaders } from './cors.ts';
 import { type AboutServer, assertExpressible } from './openapi/document.ts';
 import type { HttpPorts } from './ports.ts';
 import { HttpCall } from './request/http-call.ts';
-import { identify } from './request/identify.ts';
+import { type Identity, identify } from './request/identify.ts';
 import { maskPath, secretParams } from './request/secret-path.ts';
 import type { RequestState } from './request/state.ts';
 import { effectOf, type Route, type RouteMethod } from './route.ts';
@@ -147,30 +148,33 @@ function authenticateWith(
     ending: () => AbortSignal
 ): void {
     hapi.auth.scheme('portico', () => ({
-        async authenticate(request: Request, h: ResponseToolkit): Promise<Lifecycle.ReturnValue> {
+        authenticate(request: Request, h: ResponseToolkit): Lifecycle.ReturnValue {
             const route = (request.route.settings.plugins as { portico: Route }).portico;
-            const { caller, bearer } = await identify(request, route, ports);
             const state = request.app as RequestState;
-            state.call = new HttpCall({
-                ticket: state.ticketData ?? null,
-                id: state.id,
-                route,
-                prefix,
-                caller,
-                ip: state.ip,
-                url: request.raw.req.url ?? request.path,
-                request: request.raw.req,
-                response: request.raw.res,
-                bearer,
-                ports,
-                ending: ending(),
-                isRehearsal: state.rehearsal !== undefined
-            });
-            if (typeof route.access === 'string') {
-                ports.authenticator.admit(caller, route);
-            }
-            state.admitted = true;
-            return h.authenticated({ credentials: {} });
+            const admit = ({ caller, bearer }: Identity): Lifecycle.ReturnValue => {
+                state.call = new HttpCall({
+                    ticket: state.ticketData ?? null,
+                    id: state.id,
+                    route,
+                    prefix,
+                    caller,
+                    ip: state.ip,
+                    url: request.raw.req.url ?? request.path,
+                    request: request.raw.req,
+                    response: request.raw.res,
+                    bearer,
+                    ports,
+                    ending: ending(),
+                    isRehearsal: state.rehearsal !== undefined
+                });
+                if (typeof route.access === 'string') {
+                    ports.authenticator.admit(caller, route);
+                }
+                state.admitted = true;
+                return h.authenticated({ credentials: {} });
+            };
+            const identity = identify(request, route, ports);
+            return identity instanceof Promise ? identity.then(admit) : admit(identity);
         }
     }));
     hapi.auth.strategy('portico', 'portico');
@@ -265,22 +269,37 @@ function join(prefix: string, path: string): string {
     return prefix !== '' && path === '/' ? prefix : `${prefix}${path}`;
 }
 
-async function finish(
+function finish(
     request: Request,
     h: ResponseToolkit,
     ports: HttpPorts,
     headersOf: HttpServerOptions['headers']
-): Promise<Lifecycle.ReturnValue> {
+): Lifecycle.ReturnValue {
     const { response } = request;
-    const state = request.app as RequestState;
-    const common = { ...commonHeaders, 'x-request-id': state.id, ...corsHeaders(request, ports) };
-    if (!('isBoom' in response)) {
-        for (const name in common) {
-            (response as ResponseObject).headers[name] ??= common[name as keyof typeof common];
-        }
-        Object.assign((response as ResponseObject).headers, headersOf?.(routeOf(request), request.path));
-        return h.continue;
+    const common = {
+        ...commonHeaders,
+        'x-request-id': (request.app as RequestState).id,
+        ...corsHeaders(request, ports)
+    };
+    if ('isBoom' in response) {
+        return finishFailure(request, h, ports, {
+            ...common,
+            ...headersOf?.(routeOf(request), request.path)
+        });
     }
+    const answer = response as ResponseObject & { headers: object };
+    answer.headers = { ...common, ...answer.headers, ...headersOf?.(routeOf(request), request.path) };
+    return h.continue;
+}
+
+async function finishFailure(
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts,
+    headers: Readonly<Record<string, string>>
+): Promise<Lifecycle.ReturnValue> {
+    const response = request.response as Boom;
+    const state = request.app as RequestState;
     const failure = isBodyLate(request, response.output.statusCode)
         ? fail.REQUEST_TIMEOUT(null, { message: 'The body did not arrive in time' })
         : failureOf(response);
@@ -296,13 +315,7 @@ async function finish(
         .response(failureEnvelope(failure))
         .code(Math.floor(failure.code / 100))
         .type(jsonType);
-    Object.assign(
-        answer.headers,
-        common,
-        failureHeaders(failure),
-        challengeOf(request, failure, ports),
-        headersOf?.(routeOf(request), request.path)
-    );
+    Object.assign(answer.headers, headers, failureHeaders(failure), challengeOf(request, failure, ports));
     await recordFailure(request, failure.code, ports);
     return answer;
 }

@@ -30,7 +30,7 @@ export function wireOf(answer: unknown, url: string): Wire {
         return {
             status: answer.status,
             headers: linked(answer.headers, url),
-            body: `{"code":0,"message":${JSON.stringify(answer.message)},"data":${answer.json}}`
+            body: envelopeOf(answer.json, answer.message)
         };
     }
     if (!isReply(answer)) {
@@ -38,7 +38,7 @@ export function wireOf(answer: unknown, url: string): Wire {
         return {
             status: 200,
             headers: typeof version === 'number' ? { etag: `"${version}"` } : {},
-            body: envelope(0, 'ok', answer)
+            body: envelopeOf(JSON.stringify(answer) ?? 'null')
         };
     }
     return {
@@ -48,11 +48,17 @@ export function wireOf(answer: unknown, url: string): Wire {
     };
 }
 
-function linked(
+/** The headers of a reply, with the next page as a `Link`. */
+export function linked(
     { [nextCursorHeader]: next, ...headers }: Readonly<Record<string, string>>,
     url: string
 ): Readonly<Record<string, string>> {
     return next === undefined ? headers : { ...headers, link: `<${withCursor(url, next)}>; rel="next"` };
+}
+
+/** The envelope of a success whose data is JSON already. */
+export function envelopeOf(json: string, message = 'ok'): string {
+    return `{"code":0,"message":${message === 'ok' ? '"ok"' : JSON.stringify(message)},"data":${json}}`;
 }
 
 /** The envelope as text. */

@@ -8,20 +8,22 @@ import { isProtectedResource, type Route } from '../route.ts';
 import type { RequestState } from './state.ts';
 import { ticketOf } from './ticket.ts';
 
-/** Finds out who sent a request. @throws UNAUTHENTICATED 40100 and what {@link Authenticator} throws */
-export async function identify(
-    request: Request,
-    route: Route,
-    ports: HttpPorts
-): Promise<{ caller: Caller; bearer: string | null }> {
+/** Who sent a request, and the token that says so; null for a ticket and for a plugin. */
+export interface Identity {
+    readonly caller: Caller;
+    readonly bearer: string | null;
+}
+
+/** Finds out who sent a request; without a promise where none is needed. @throws UNAUTHENTICATED 40100 and what {@link Authenticator} throws */
+export function identify(request: Request, route: Route, ports: HttpPorts): Identity | Promise<Identity> {
     const { authorization, 'user-agent': userAgent } = request.raw.req.headers;
     const state = request.app as RequestState;
     if (route.ticketed !== undefined) {
-        const { caller, data } = await route.ticketed.take(
-            String((request.params as Record<string, unknown>)[route.ticketed.param])
-        );
-        state.ticketData = data;
-        return { caller, bearer: null };
+        const ticket = String((request.params as Record<string, unknown>)[route.ticketed.param]);
+        return route.ticketed.take(ticket).then(({ caller, data }) => {
+            state.ticketData = data;
+            return { caller, bearer: null };
+        });
     }
     if (state.caller !== undefined) {
         return { caller: state.caller, bearer: null };
@@ -34,18 +36,19 @@ export async function identify(
     const from = { ip: state.ip, userAgent: userAgent ?? null };
     const ticket = state.ticket ?? ticketOf(request.raw.req);
     if (ticket !== null && authorization === undefined && request.method === 'get') {
-        return {
-            caller: await ports.authenticator.ticket(ticket, request.raw.req.url ?? request.path, from),
-            bearer: null
-        };
+        return ports.authenticator
+            .ticket(ticket, request.raw.req.url ?? request.path, from)
+            .then((caller) => ({ caller, bearer: null }));
     }
     if (bearer === null) {
         throw fail.UNAUTHENTICATED();
     }
+    const admit = (caller: Caller): Identity => {
+        requireResource(caller, route, request.path);
+        return { caller, bearer };
+    };
     const found = ports.authenticator.bearer(bearer, from);
-    const caller = found instanceof Promise ? await found : found;
-    requireResource(caller, route, request.path);
-    return { caller, bearer };
+    return found instanceof Promise ? found.then(admit) : admit(found);
 }
 
 /** A token of OAuth opens the resource that it was given for, and nothing else: no route of the core, and none of another plugin. */

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
-import { isFailure, isReply } from '@portico/sdk';
+import { isFailure, isReply, nextCursorHeader } from '@portico/sdk';
 import type Joi from 'joi';
 
 import { fail } from '../../../platform/errors.ts';
-import { envelope, failureEnvelope, jsonType, type Wire, wireOf } from '../answer/envelope.ts';
+import { envelopeOf, failureEnvelope, jsonType, linked, type Wire, wireOf } from '../answer/envelope.ts';
 import { isPrepared, type PreparedList } from '../answer/prepared.ts';
 import { isSerialised } from '../answer/serialised.ts';
 import type { HttpPorts } from '../ports.ts';
@@ -21,7 +21,7 @@ type JsonRoute = Extract<Route, { kind: 'json' }>;
 const visible = /^[\x21-\x7e]{1,128}$/;
 
 /** Answers a JSON route. */
-export async function answerJson(
+export function answerJson(
     route: JsonRoute,
     call: HttpCall,
     request: Request,
@@ -29,9 +29,16 @@ export async function answerJson(
     ports: HttpPorts
 ): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
-    if (route.method === 'GET') {
-        return runHandler(route, call, request, h, ports);
-    }
+    return (route.method === 'GET' ? runHandler : answerChange)(route, call, request, h, ports);
+}
+
+async function answerChange(
+    route: JsonRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+): Promise<Lifecycle.ReturnValue> {
     readBody(route, call, request);
     const { rehearsal } = request.app as RequestState;
     if (rehearsal !== undefined) {
@@ -125,22 +132,15 @@ function respondPrepared(
     if (matches(request.raw.req.headers['if-none-match'], tag)) {
         return h.response().code(304).header('etag', tag);
     }
-    const next = list.next ?? null;
-    const { headers } = wireOf(
-        {
-            '~portico': 'reply',
-            status: 200,
-            message: 'ok',
-            data: null,
-            headers: {
-                ...(list.total === undefined ? {} : { 'x-total-count': String(list.total) }),
-                ...(next === null ? {} : { 'x-portico-next': next })
-            }
-        },
-        url
-    );
-    const body = `${envelope(0, 'ok', null).slice(0, -'null}'.length)}${list.json()}}`;
-    return respond(h, { status: 200, headers: { ...headers, etag: tag }, body });
+    const { total, next } = list;
+    const headers: Record<string, string> = { etag: tag };
+    if (total !== undefined) {
+        headers['x-total-count'] = String(total);
+    }
+    if (next !== undefined && next !== null) {
+        headers[nextCursorHeader] = next;
+    }
+    return respond(h, { status: 200, headers: linked(headers, url), body: envelopeOf(list.json()) });
 }
 
 function matches(header: string | undefined, tag: string): boolean {
