@@ -146,8 +146,11 @@ export interface ContainerContract {
     build(input: { readonly id: string }, call: Call): AsyncIterable<BuildEvent>;
     /** Removes an image that this plugin built. What is gone already is no error. @throws IN_USE 40901, STACK_OWNED 40950 */
     removeImage(input: { readonly image: string }, call: Call): Promise<{ removed: boolean }>;
-    /** Brings an image before anything is touched, by its tag or by `@sha256:…`. @throws REGISTRY_FAILED 50250 */
-    pull(input: { readonly image: string }, call: Call): Promise<{ id: string; digest: string | null }>;
+    /** Brings an image before anything is touched, by its tag or by `@sha256:…`. `missing`: only where the engine has none of that name. @throws REGISTRY_FAILED 50250 */
+    pull(
+        input: { readonly image: string; readonly missing?: boolean },
+        call: Call
+    ): Promise<{ id: string; digest: string | null }>;
     /**
      * Keeps the content of the volumes of a stack: all, or those of `volumes`, by their keys in the compose file. Stop it before where a moment
      * in between would be no good state.

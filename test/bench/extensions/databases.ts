@@ -68,7 +68,10 @@ export async function bench(report: Report): Promise<void> {
 /** A server that writes down statements once it is asked to. */
 function logOptions(isMariadb: boolean, folder: string, log: string): readonly string[] {
     return isMariadb
-        ? [`--general-log-file=${log}`, '--local-infile=1']
+        ? [
+              ...[`--general-log-file=${log}`, '--local-infile=1'],
+              ...['--innodb-flush-method=fsync', '--innodb-log-file-size=96M']
+          ]
         : [
               'logging_collector=on',
               `log_directory=${folder}`,

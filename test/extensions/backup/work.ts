@@ -1,4 +1,6 @@
 /** What admins do with backups beyond making them: restore in place, compare, rotate, cancel; and what happens when restic goes wrong. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -192,6 +194,56 @@ describe('work with backups', { timeout: 240_000 }, () => {
             { kind: 'plan', name: 'site', reason: 'no-drill' },
             { kind: 'repository', name: 'target', reason: 'same-machine' }
         ]);
+    });
+
+    it('runs at its times, also where they were missed, and never removes what is pinned', async () => {
+        const newest = async () => (await snapshots())[0];
+        const [first] = [await newest()];
+        const pinned = await rig.made('PUT', `/repositories/${repository}/snapshots/${first.id}`, {
+            pinned: true,
+            tags: ['kept']
+        });
+        expect([pinned.pinned, pinned.tags]).to.equal([true, ['kept']]);
+        await rig.made('PUT', `/plans/${plan}`, {
+            schedule: { cron: '0 3 * * *', timezone: 'UTC' },
+            keep: { last: 1 }
+        });
+        const ranBy = (trigger: string) =>
+            until(
+                async () => {
+                    const run = await lastRun();
+                    return run.trigger === trigger && run.finishedAt !== null && run;
+                },
+                `a run by ${trigger}`,
+                60_000
+            );
+        await rig.host.clock.set(new Date((await rig.made('GET', `/plans/${plan}`)).nextRunAt as string));
+        expect(await ranBy('schedule')).to.include({ state: 'succeeded' });
+        await rig.host.restart({ days: 2 });
+        expect(await ranBy('missed')).to.include({ state: 'succeeded' });
+        await rig.made('PUT', `/plans/${plan}`, { schedule: null, keep: {} });
+        const left = await snapshots();
+        expect(left.map(({ id }: { id: string }) => id)).to.include(pinned.id);
+        expect(left.filter((each: { pinned: boolean }) => !each.pinned)).to.have.length(1);
+    });
+
+    it('leaves locks of programs that run to them, and removes those of programs that have ended', async () => {
+        const [where, at] = [join(rig.root, 'repository'), `/repositories/${repository}`];
+        const other = spawn('restic', ['--repo', where, 'backup', '--stdin', '--stdin-filename', 'other'], {
+            env: { PATH: process.env['PATH'], HOME: rig.root, RESTIC_PASSWORD: 'correct horse' },
+            stdio: ['pipe', 'ignore', 'ignore']
+        });
+        const exited = once(other, 'exit');
+        await until(() => readdirSync(join(where, 'locks')).length > 0, 'the lock', 30_000);
+        expect((await rig.ended('POST', `${at}/prune`, {})).error).to.include({ code: 40951 });
+        await rig.made('POST', `${at}/unlock`, {});
+        expect((await rig.made('GET', `${at}/stats`)).locks).to.have.length(1);
+        other.kill('SIGKILL');
+        await exited;
+        await rig.made('POST', `${at}/unlock`, {});
+        expect(readdirSync(join(where, 'locks'))).to.equal([]);
+        const operator = rig.host.as({ permissions: ['read', 'run'] });
+        expect((await operator.post(`${at}/unlock`, { force: true })).code).to.equal(40300);
     });
 
     it('gives a repository a new password, after which the old one opens nothing', async () => {

@@ -62,38 +62,66 @@ describe('database servers of a panel that is killed', { timeout: 240_000 }, () 
         }
     });
 
-    itUnless(noPostgresql, it)('copy a server again whose copy was cut', async () => {
-        const made = await ended(
-            client,
-            await client.post(`${base}/servers`, {
-                name: 'past',
-                kind: 'postgresql',
-                mode: 'managed',
-                preset: 'tiny',
-                pointInTime: true
-            })
-        );
-        expect(made.state, JSON.stringify(made.error)).to.equal('succeeded');
-        const id = (made.result as { serverId: number }).serverId;
-        const past = `${base}/servers/${id}/point-in-time`;
-        const bases = join(top, 'data/servers', String(id), 'archive/bases');
-        const copies = () => (existsSync(bases) ? readdirSync(bases) : []);
-        await until(() => copies().length === 1, 'the copy', 60_000);
-        await panel.end('SIGKILL');
-        const [cut] = copies();
-        await panel.start();
-        client = await panel.login();
-        const isWhole = async () => typeof (await client.get(past)).data?.from === 'string';
-        await until(isWhole, 'a copy that is complete', 60_000);
-        // Either it was complete, or another one is in its place.
-        const [only, ...more] = copies();
-        expect(more).to.equal([]);
-        expect(existsSync(join(bases, only as string, 'backup_label'))).to.be.true();
-        expect(statSync(join(bases, only as string, 'global/pg_control')).size).to.be.above(0);
-        expect(Number(only) >= Number(cut)).to.be.true();
-        const gone = await ended(client, await client.delete(`${base}/servers/${id}?data=delete`));
-        expect(gone.state, JSON.stringify(gone.error)).to.equal('succeeded');
-    });
+    itUnless(noPostgresql, it)(
+        'copy a server again whose copy was cut, and leave nothing of one that was to be as it was',
+        async () => {
+            const made = await ended(
+                client,
+                await client.post(`${base}/servers`, {
+                    name: 'past',
+                    kind: 'postgresql',
+                    mode: 'managed',
+                    preset: 'tiny',
+                    pointInTime: true
+                })
+            );
+            expect(made.state, JSON.stringify(made.error)).to.equal('succeeded');
+            const id = (made.result as { serverId: number }).serverId;
+            const past = `${base}/servers/${id}/point-in-time`;
+            const bases = join(top, 'data/servers', String(id), 'archive/bases');
+            const copies = () => (existsSync(bases) ? readdirSync(bases) : []);
+            await until(() => copies().length === 1, 'the copy', 60_000);
+            await panel.end('SIGKILL');
+            const [cut] = copies();
+            await panel.start();
+            client = await panel.login();
+            const isWhole = async () => typeof (await client.get(past)).data?.from === 'string';
+            await until(isWhole, 'a copy that is complete', 60_000);
+            // Either it was complete, or another one is in its place.
+            const [only, ...more] = copies();
+            expect(more).to.equal([]);
+            expect(existsSync(join(bases, only as string, 'backup_label'))).to.be.true();
+            expect(statSync(join(bases, only as string, 'global/pg_control')).size).to.be.above(0);
+            expect(Number(only) >= Number(cut)).to.be.true();
+
+            // A new server as this one was, whose data are there only in part: nothing of it stays, and nothing of it runs.
+            const { to } = (await client.get(past)).data;
+            await client.post(`${past}/restore`, { at: to, name: 'back' });
+            const half = `/servers/${id + 1}/data`;
+            await until(() => existsSync(join(top, `data${half}/global`)), 'the half of the data', 60_000);
+            await panel.end('SIGKILL');
+            await panel.start();
+            client = await panel.login();
+            const names = (await client.get(`${base}/servers`)).data.map(
+                ({ name }: { name: string }) => name
+            );
+            expect(names).to.equal(['past']);
+            // After three starts that were cut, the panel would load no plugin.
+            await panel.end('SIGTERM');
+            await panel.start();
+            client = await panel.login();
+            expect(readdirSync(join(top, 'data/servers'))).to.equal([String(id)]);
+            expect(serversOn(half)).to.equal([]);
+            expect(copies()).to.equal([only]);
+            const again = await ended(client, await client.post(`${past}/restore`, { at: to, name: 'back' }));
+            expect(again.state, JSON.stringify(again.error)).to.equal('succeeded');
+            const back = `${base}/servers/${(again.result as { serverId: number }).serverId}`;
+            expect((await client.get(back)).data.state).to.equal('online');
+            await ended(client, await client.delete(`${back}?data=delete`));
+            const gone = await ended(client, await client.delete(`${base}/servers/${id}?data=delete`));
+            expect(gone.state, JSON.stringify(gone.error)).to.equal('succeeded');
+        }
+    );
 
     itUnless(noPostgresql, it)('serve on, and nothing is left of one that was being made', async () => {
         const made = await ended(

@@ -1,9 +1,10 @@
 /** Sites of Laravel: Composer and artisan themselves, with the framework and the interpreter of Debian. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import type { BackupItem, Outcome, RestoredItem } from '@portico/sdk';
 
 import { itUnless } from '../../support/skip.ts';
 import { type Instance, noMariadb, startMariadb } from '../database/instances.ts';
@@ -16,6 +17,7 @@ const { after, before, describe, it } = lab;
 const lacks = withoutPhp ?? noMariadb ?? noLaravel;
 const real = itUnless(lacks, it);
 const limitMs = 180_000;
+const copied = { recursive: true, verbatimSymlinks: true } as const;
 
 let rig: PhpRig;
 let instance: Instance;
@@ -43,6 +45,15 @@ async function run(tool: string, command: string, ...args: readonly string[]) {
         ([, data = '']) => JSON.parse(data).line as string
     );
     return { state: task.state, code: task.error?.code, log: lines.join('\n') };
+}
+
+/** What a plugin answers to a hook of the core. */
+async function ask<T>(plugin: string, hook: string, payload: unknown): Promise<readonly T[]> {
+    const [outcome] = (await Array.fromAsync(
+        rig.panel.panel.hooks.host.collect(hook, async () => payload, { only: [plugin] })
+    )) as Outcome<readonly T[]>[];
+    expect(outcome?.ok, JSON.stringify(outcome)).to.be.true();
+    return outcome?.ok === true ? outcome.result : [];
 }
 
 describe('A site of Laravel', { timeout: limitMs }, () => {
@@ -145,6 +156,43 @@ describe('A site of Laravel', { timeout: limitMs }, () => {
         expect((await rig.page('app.test', '/extra')).text).to.equal('hello of acme');
         expect((await rig.get(`/sites/${siteId}/files-owner`)).data).to.equal([]);
         expect((await run('composer', 'remove', 'acme/words')).state).to.equal('succeeded');
+    });
+
+    real('comes back from a backup with its database, its key and the way to its uploads', async () => {
+        expect((await run('artisan', 'storage:link')).state).to.equal('succeeded');
+        rig.write('app', 'storage/app/public/a.txt', 'an upload');
+        expect((await rig.page('app.test', '/storage/a.txt')).text).to.equal('an upload');
+        const key = readFileSync(join(folder, '.env'), 'utf8');
+        const { databaseName } = (await rig.get(`/sites/${siteId}`)).data;
+        const lent = join(rig.top, 'lent');
+        mkdirSync(lent);
+        const given = new Map<string, readonly BackupItem[]>();
+        for (const plugin of ['database', 'php']) {
+            const at = join(lent, plugin);
+            mkdirSync(at);
+            const items = await ask<BackupItem>(plugin, 'backup.collect', { folder: at });
+            items.forEach(({ path }, index) => cpSync(path, join(at, `item-${index}`), copied));
+            given.set(
+                plugin,
+                items.map((item, index) => ({ ...item, path: join(at, `item-${index}`) }))
+            );
+        }
+
+        await rig.delete(`/sites/${siteId}?deleteFiles=true`);
+        await instance.sql(`drop database \`${databaseName}\``);
+        expect(existsSync(folder)).to.be.false();
+        for (const [plugin, items] of given) {
+            const payload = { folder: join(lent, plugin), version: '1.0.0', items };
+            const restored = await ask<RestoredItem>(plugin, 'backup.restore', payload);
+            expect(restored.map(({ ok }) => ok)).to.equal(items.map(() => true));
+        }
+        const [site] = (await rig.get('/sites')).data;
+        siteId = site.id;
+        expect((await rig.page('app.test', '/word/ada')).text).to.equal('ada from the database');
+        expect((await rig.page('app.test', '/storage/a.txt')).text).to.equal('an upload');
+        expect(readFileSync(join(folder, '.env'), 'utf8')).to.equal(key);
+        expect((await rig.get(`/sites/${siteId}/files-owner`)).data).to.equal([]);
+        expect((await run('artisan', 'migrate:status')).log).to.contain('create_words_table');
     });
 
     real('tells of a tool that fails, and refuses other commands and options', async () => {

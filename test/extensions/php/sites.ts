@@ -55,6 +55,57 @@ describe('A site of PHP', { timeout: limitMs }, () => {
         expect((await rig.get('/sites')).data).to.equal([]);
     });
 
+    real('can be set as each preset says, in the bounds that directives tell', async () => {
+        const id = await rig.create('preset');
+        const { data: directives } = await rig.get('/directives');
+        const { data: presets } = await rig.get('/presets');
+        const names = directives.map(({ name }: { name: string }) => name);
+        for (const { name, pool, values } of presets) {
+            expect(Object.keys(values).filter((each) => !names.includes(each))).to.equal([]);
+            const set = [
+                await rig.put(`/sites/${id}/pool`, pool),
+                await rig.put(`/sites/${id}/settings`, { values })
+            ];
+            expect([name, ...set.map(({ status }) => status)]).to.equal([name, 200, 200]);
+        }
+        const limit = directives.find(({ name }: { name: string }) => name === 'memory_limit');
+        expect(limit).to.include({ type: 'bytes', default: '128M' });
+        const below = await rig.put(`/sites/${id}/settings`, {
+            values: { memory_limit: String(limit.min - 1) }
+        });
+        expect(below.code).to.equal(40001);
+        expect((await rig.post(`/sites/${id}/restart`)).data.state).to.equal('running');
+
+        // Its release stays while it is used, and its sites have an extension or not as an admin says.
+        expect((await rig.delete('/versions/8.2')).code).to.equal(40901);
+        expect((await rig.delete('/versions/9.9')).code).to.equal(42251);
+        rig.write(
+            'preset',
+            'public/index.php',
+            "<?php echo function_exists('cal_days_in_month') ? 'yes' : 'no';"
+        );
+        const change = async (action: string): Promise<readonly unknown[]> => {
+            const body = { name: 'calendar', action };
+            const task = await rig.finish(await rig.post('/versions/8.2/extensions', body));
+            expect(task.state, JSON.stringify(task.error)).to.equal('succeeded');
+            const { data } = await rig.get('/versions/8.2/extensions');
+            const { state } = data.find(({ name }: { name: string }) => name === 'calendar');
+            return [state, (await rig.page('preset.test')).text];
+        };
+        try {
+            expect(await change('disable')).to.equal(['disabled', 'no']);
+        } finally {
+            expect(await change('enable')).to.equal(['enabled', 'yes']);
+        }
+        for (const body of [
+            { name: '../x', action: 'enable' },
+            { name: 'calendar', action: 'burn' }
+        ]) {
+            expect((await rig.post('/versions/8.2/extensions', body)).code).to.equal(40001);
+        }
+        await rig.delete(`/sites/${id}?deleteFiles=true`);
+    });
+
     real('has the engine serve what its PHP writes, in folders too', async () => {
         const id = await rig.create('made');
         rig.write(

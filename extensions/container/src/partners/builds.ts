@@ -13,13 +13,12 @@ export function createBuildMethods({
 }: Services): Pick<ContainerContract, 'buildBegin' | 'buildWrite' | 'build' | 'removeImage' | 'pull'> {
     return {
         async pull(input, { signal }) {
-            const { image } = checked(pullSchema, input);
-            const { id, digest } = await images.pull(image, {
+            const { image, missing } = checked(pullSchema, input);
+            return images.ensure(image, missing ? 'missing' : 'always', {
                 signal,
                 progress: () => undefined,
                 log: () => undefined
             });
-            return { id, digest };
         },
         async buildBegin(input, { plugin }) {
             const { target = null, memoryBytes = null, cpus = null, ...rest } = checked(buildSchema, input);

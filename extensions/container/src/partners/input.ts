@@ -60,7 +60,10 @@ export const snapshotSchema = joi.object({
     volumes: joi.array().items(joi.string().max(255)).max(1_000)
 });
 /** Of `pull`. */
-export const pullSchema = joi.object({ image: imageName().required() });
+export const pullSchema = joi.object({
+    image: imageName().required(),
+    missing: joi.boolean().default(false)
+});
 /** Of `control`. */
 export const controlSchema = joi.object({
     stack: stackName,

@@ -86,6 +86,19 @@ export class DataFolder {
         return bytes;
     }
 
+    /** Names below a folder that lead out of it: links, and the files in which InnoDB keeps the place of a table that lies elsewhere. */
+    async waysOut(path: string): Promise<readonly string[]> {
+        const found: string[] = [];
+        for (const { name, type } of await this.entries(path)) {
+            if (type === 'folder') {
+                found.push(...(await this.waysOut(`${path}/${name}`)).map((each) => `${name}/${each}`));
+            } else if (type === 'link' || name.endsWith('.isl')) {
+                found.push(name);
+            }
+        }
+        return found;
+    }
+
     /** What is in a folder; nothing where there is no such folder. */
     async entries(path: string): Promise<readonly FileEntry[]> {
         return this.files()

@@ -1,8 +1,9 @@
 /** What a program that the panel runs as a database server is to the rest of the plugin. Each is one object of this shape. */
-import type { ServiceOptions } from '@portico/sdk';
+import type { ServiceOptions, TaskRun } from '@portico/sdk';
 
-import type { Access, KindName, Session } from '../kinds/kind.ts';
+import type { Access, KindName, Login, Session } from '../kinds/kind.ts';
 import type { Ctx } from '../settings.ts';
+import type { Passing } from './folders.ts';
 import type { RemoteAccess } from './network/remote.ts';
 
 /** What a server is tuned for. */
@@ -69,10 +70,27 @@ export type RunTool = (
     }
 ) => Promise<void>;
 
-/** One of the two servers of an upgrade, which both run, alone. */
+/** One of the two servers of an upgrade, which only the panel reaches. */
 export interface UpgradeSide {
     readonly plan: Plan;
+    readonly socket: string;
     readonly access: Access;
+}
+
+/** What fills the data folder of a newer release. That is there, and empty. */
+export interface UpgradeWork extends Pick<TaskRun, 'signal' | 'progress'> {
+    readonly ctx: Ctx;
+    readonly from: UpgradeSide;
+    readonly to: UpgradeSide;
+    /** The panel's account, on both sides. */
+    readonly login: Login;
+    readonly run: RunTool;
+    /** Makes the new data folder that of a server without databases. */
+    initialise(): Promise<void>;
+    /** Ends the server that serves. */
+    stop(): Promise<void>;
+    /** Starts one of the two, the old one in place of the server that serves, and waits until it answers. */
+    start(which: Passing): Promise<void>;
 }
 
 /** How a data folder gets to a newer release. */
@@ -81,13 +99,8 @@ export interface EngineUpgrade {
     isNewer(release: string, than: string): boolean;
     /** @throws TOOL_MISSING 50302 for the programs that are needed beside the server */
     check(release: string): Promise<void>;
-    /** Takes everything from one server to another, which is new and empty. @throws SQL_FAILED 42250 with what the programs wrote */
-    move(
-        ctx: Ctx,
-        sides: { readonly from: UpgradeSide; readonly to: UpgradeSide },
-        login: { readonly username: string; readonly password: string },
-        signal: AbortSignal
-    ): Promise<void>;
+    /** Takes everything to the new data folder; the new server may run then. @throws SQL_FAILED 42250, SERVER_OFFLINE 50350 with what the programs wrote */
+    fill(work: UpgradeWork): Promise<void>;
 }
 
 /** A program that serves databases. */
@@ -108,8 +121,7 @@ export interface Engine {
     initialise(plan: Plan, run: RunTool, login: { username: string; password: string }): Promise<void>;
     service(plan: Plan): Pick<ServiceOptions, 'file' | 'args' | 'stopSignal' | 'reloadSignal'>;
     socket(plan: Pick<Plan, 'runFolder' | 'port'>): string;
-    /** How a data folder gets to a newer release. Null: there is no way yet. */
-    readonly upgrade: EngineUpgrade | null;
+    readonly upgrade: EngineUpgrade;
     /** The options that run now, by name. */
     running(session: Session): Promise<ReadonlyMap<string, RunningOption>>;
     /** Lets options take effect that need no restart; null stands for the server's own default. Null where a reload of the service does it. */

@@ -18,6 +18,8 @@ import type { Programs } from './kinds/programs.ts';
 import { type ManagedRows, type ManagedServer, ownUsername } from './rows.ts';
 import type { ServerTasks } from './tasks.ts';
 
+/** Names that one message shows at most. */
+const mostNames = 10;
 /** What an empty server takes. */
 const emptyBytes = 128 * 1024 * 1024;
 
@@ -196,24 +198,29 @@ export class Upgrades {
         if (!all.includes(release)) {
             throw wrong(`${release} is not installed; there is ${all.join(', ') || 'none'}`);
         }
-        if (engine.upgrade === null || !engine.upgrade.isNewer(release, current)) {
+        if (!engine.upgrade.isNewer(release, current)) {
             throw wrong(`${release} is no newer release than ${current}, which it has`);
         }
         await engine.upgrade.check(release);
         return engine.upgrade;
     }
 
-    /** What is to be kept of a server that answers, where there is room for as much again. @throws SERVER_OFFLINE 50350, STORAGE_FULL 50700 */
-    async #inspect(id: number): Promise<NonNullable<ManagedRow['previous']>> {
+    /** What is to be kept of a server that answers, where all of it can be kept, and there is room for as much again. @throws SERVER_OFFLINE 50350, IN_USE 40901, STORAGE_FULL 50700 */
+    async #inspect(id: number): Promise<PreviousRelease> {
         const { rows, servers, folders, folder } = this.#options;
         await servers.test(id);
         const { release, folder: data } = (await rows.get(id)).managed;
+        const leading = await folder.waysOut(folders.data(id, data));
+        if (leading.length > 0) {
+            const names = leading.slice(0, mostNames);
+            throw errors.inUse(names, `Both releases would have what lies elsewhere: ${names.join(', ')}`);
+        }
         const bytes = await folder.size(folders.data(id, data));
         await folder.requireSpace(bytes + emptyBytes);
         return { release, folder: data, at: Date.now(), bytes };
     }
 
-    /** Makes the new data folder while both servers run where only the panel reaches them. */
+    /** Makes the new data folder, while only the panel reaches the servers. */
     async #fill(
         found: ManagedServer,
         next: Pick<ManagedRow, 'release' | 'folder'>,
@@ -224,20 +231,18 @@ export class Upgrades {
         const { server, managed } = found;
         const { id, kind } = server;
         const password = server.password === null ? '' : await ctx.secrets.open(server.password);
-        const login = { username: ownUsername, password };
         const after = { server, managed: { ...managed, ...next } };
-        const sides = {
-            from: this.#side(found, 'old', password),
-            to: this.#side(after, 'new', password)
-        };
+        const sides = { old: this.#side(found, 'old', password), new: this.#side(after, 'new', password) };
         await folders.createPassing(id, next.folder, await programs.account(kind));
-        progress(0.1, 'Making the new data folder');
-        await programs.initialise(after, password, signal, sides.to.plan);
-        progress(0.2, 'Closing the server to all but the panel');
-        await programs.runAlone(found, 'old', sides.from.access, signal);
-        await programs.runAlone(after, 'new', sides.to.access, signal);
-        progress(0.3, 'Moving databases and accounts');
-        await engine.move(ctx, sides, login, signal);
+        await engine.fill({
+            ...{ ctx, signal, progress, from: sides.old, to: sides.new },
+            login: { username: ownUsername, password },
+            run: await programs.tool(kind, password, signal),
+            initialise: () => programs.initialise(after, password, signal, sides.new.plan),
+            stop: () => programs.change(id, 'stop'),
+            start: (which) =>
+                programs.runAlone(which === 'old' ? found : after, which, sides[which].access, signal)
+        });
         await programs.endNext(id);
     }
 
@@ -247,7 +252,7 @@ export class Upgrades {
         const plan = programs.alone(found, which);
         const socket = engines[server.kind].socket(plan);
         const place: ServerRow = { ...server, host: null, socket, port: plan.port, tls: 'disable', ca: null };
-        return { plan, access: connections.as(place, { username: ownUsername, password }) };
+        return { plan, socket, access: connections.as(place, { username: ownUsername, password }) };
     }
 
     /** Starts the server that its row names, and waits until it answers. */
@@ -264,11 +269,12 @@ export class Upgrades {
         await programs.change(id, 'start');
     }
 
-    /** Lets the old server serve again, and takes away what there is of the new one. */
+    /** Takes away what there is of the new server, whose data may have filled the disk, and lets the old one serve again. */
     async #undo(id: number): Promise<void> {
         await this.#options.programs.endNext(id);
+        await this.tidy(id);
         await this.#start(id);
-        await this.#finish(id);
+        await this.#options.rows.update(id, { phase: 'ready' });
     }
 
     async #finish(id: number): Promise<void> {

@@ -1,6 +1,4 @@
 /** The past of MariaDB: `mariadb-backup` copies, and the binary log has what was changed since. */
-import { setTimeout as wait } from 'node:timers/promises';
-
 import { type Child, errors } from '@portico/sdk';
 
 import { clientFile, hasProgram, toolUser } from '../dumps/clients.ts';
@@ -9,12 +7,12 @@ import { fail } from '../errors.ts';
 import { kinds } from '../kinds/kinds.ts';
 import { binaryLog } from '../managed/kinds/mariadb.ts';
 import { startSeconds } from '../managed/states.ts';
+import { waitUp } from '../managed/wait-up.ts';
 import type { Connections } from '../servers/connections.ts';
 import type { Ctx } from '../settings.ts';
 import { type Archiver, copyFolder, type Filled, type Past } from './archiver.ts';
 
 const tool = 'mariadb-backup';
-const pollMs = 50;
 const logFile = new RegExp(`^${binaryLog}\\.(\\d{6,})$`);
 
 /** Keeps the past of servers of MariaDB. */
@@ -83,11 +81,16 @@ async function replay(
         { ...account, cwd: '/', signal }
     );
     const said = Promise.all([tailOf(server.stderr), tailOf(server.stdout)]);
+    let isDown = false;
     const whileUp = server.exited.then(async () => {
+        isDown = true;
         throw fail.SERVER_OFFLINE({ message: (await said).join(' ').trim() });
     });
     whileUp.catch(() => undefined);
-    await Promise.race([whileUp, untilUp(() => connections.probe(kinds.mysql, address, login), signal)]);
+    await waitUp(() => connections.probe(kinds.mysql, address, login), {
+        ...{ seconds: startSeconds, signal },
+        hasEnded: async () => isDown && whileUp
+    });
     await using reader = await ctx.spawn(
         'mariadb-binlog',
         [
@@ -109,21 +112,6 @@ async function replay(
     await Promise.race([whileUp, pour(reader, client, passwordStatement(login))]);
     await server.kill('SIGTERM');
     await server.exited;
-}
-
-async function untilUp(look: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
-    for (const end = performance.now() + startSeconds * 1_000; ;) {
-        signal.throwIfAborted();
-        try {
-            await look();
-            return;
-        } catch (error) {
-            if (performance.now() > end) {
-                throw error;
-            }
-        }
-        await wait(pollMs);
-    }
 }
 
 /** Gives one program what the other one writes, and a last statement. @throws SQL_FAILED 42250 when either fails */

@@ -8,13 +8,14 @@ import * as Lab from '@hapi/lab';
 import type { Call } from '@portico/sdk';
 
 import type { ContainerContract } from '../../../../extensions/container/src/contract.ts';
-import { isNewer, isRelease } from '../../../../extensions/database/src/managed/containers/images.ts';
+import { ManagedEntity, type ManagedRow } from '../../../../extensions/database/src/entities.ts';
+import { isNewer, isRelease } from '../../../../extensions/database/src/managed/releases.ts';
 import { freePort } from '../../../support/ports.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { noEngine } from '../../container/engines.ts';
 import { ContainerRig } from '../../container/support/rig.ts';
 import { Relay } from '../../deploy/support/relay.ts';
-import { type Answer, Harness } from '../harness.ts';
+import { type Answer, Harness, until } from '../harness.ts';
 import { noMariadb, noPostgresql } from '../instances.ts';
 import { badRelease, importMariadb, importPostgresql } from '../server-images.ts';
 
@@ -24,7 +25,7 @@ const { after, before, describe, it } = lab;
 const mebibyte = 1024 * 1024;
 const lacks = noEngine ?? noMariadb ?? noPostgresql;
 const waiting = [
-    ...['engine', 'plan', 'apply', 'stack', 'control', 'remove'],
+    ...['engine', 'plan', 'apply', 'stack', 'control', 'remove', 'pull'],
     ...['snapshot', 'restore', 'dropSnapshot']
 ];
 
@@ -126,6 +127,15 @@ describe('servers that the panel runs in containers', { timeout: 240_000 }, () =
         });
         expect(status, text).to.equal(200);
     };
+
+    /** Has the plugin find what a panel leaves that is killed in the middle of an upgrade: the server stopped, and this in its row. */
+    async function cutAt(server: string, change: Partial<ManagedRow>): Promise<void> {
+        await done('POST', `${server}/stop`, {});
+        const id = Number(server.split('/').at(-1));
+        await panel.host.db.write(async (em) => void (await em.nativeUpdate(ManagedEntity, { id }, change)));
+        await panel.host.restart();
+        await until('the end of the upgrade', async () => (await view(server)).state === 'online');
+    }
 
     for (const { kind, release, option, value } of [
         { kind: 'mysql', release: '10.11', option: 'innodb_log_file_size', value: 24 * mebibyte },
@@ -230,18 +240,34 @@ describe('servers that the panel runs in containers', { timeout: 240_000 }, () =
         expect(await view(server)).to.include({ release: '10.11', previous: null, state: 'online' });
         expect(await read(server)).to.equal([[1]]);
 
-        // A release that spoils the data, one that is nowhere, and one that lasts.
+        // A release that spoils the data, one that is nowhere, for which the server never stops, and one that lasts.
+        const stack = `database-${server.split('/').at(-1)}`;
+        const startedAt = async (): Promise<unknown> =>
+            (await container.get(`/containers/${stack}-server-1/inspect`)).data.State.StartedAt;
         for (const release of [badRelease, '12.0']) {
+            const before = await startedAt();
             const failed = await panel.task(await panel.ask('POST', `${server}/upgrade`, { release }));
             expect([release, failed.state, failed.error?.code]).to.equal([release, 'failed', 50350]);
             expect(await view(server)).to.include({ release: '10.11', previous: null, state: 'online' });
             expect(await read(server)).to.equal([[1]]);
+            expect([release, (await startedAt()) === before]).to.equal([release, release === '12.0']);
         }
-        const stack = `database-${server.split('/').at(-1)}`;
         const files = (await container.get(`/volumes/${stack}_data/files?path=/`)).data;
         expect(files.map(({ name }: { name: string }) => name))
             .to.include('upgraded')
             .and.to.not.include('spoilt');
+        await done('POST', `${server}/upgrade`, { release: '11.4' });
+        // What panels leave that are killed: before the image changed, after it, and on the way back.
+        for (const [release, phase, expected] of [
+            ['11.4', 'switching', '11.4'],
+            ['10.11', 'upgrading', '10.11']
+        ] as const) {
+            await cutAt(server, { release, phase });
+            expect(await view(server)).to.include({ release: expected, state: 'online' });
+            expect(await read(server)).to.equal([[1]]);
+        }
+        await cutAt(server, { phase: 'upgrading' });
+        expect(await view(server)).to.include({ release: '10.11', previous: null, state: 'online' });
         await done('POST', `${server}/upgrade`, { release: '11.4' });
         await done('DELETE', `${server}/previous`);
         expect(await view(server)).to.include({ release: '11.4', previous: null });

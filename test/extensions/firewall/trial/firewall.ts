@@ -117,6 +117,14 @@ describe('applying rules', patient, () => {
             'expired',
             'confirmed'
         ]);
+        // What was confirmed comes back into the draft, and from there nowhere by itself.
+        const [, confirmed] = (await rig.get('/history')).data;
+        const restored = await rig.post(`/history/${confirmed.version}/restore`);
+        expect(restored.data, restored.text).to.include({ state: 'applied', differs: false });
+        const ports = (await rig.get('/rules')).data.map((rule: { ports: string[] }) => rule.ports);
+        expect(ports).to.equal([['7001']]);
+        expect((await rig.get('/policy')).data.input).to.equal('accept');
+        expect((await rig.post('/history/999/restore')).status).to.equal(404);
     });
 
     test('reverts a trial when it is disabled, and leaves the rules in the kernel', async () => {

@@ -3,6 +3,7 @@ import type { ContainerContract, ContainerStack } from '@portico/plugin-containe
 import { errors, isFailure, type Remote, type ServiceInfo } from '@portico/sdk';
 
 import { fail } from '../../errors.ts';
+import type { KindName } from '../../kinds/kind.ts';
 import type { Ctx } from '../../settings.ts';
 import type { OptionValue } from '../engine.ts';
 import type { ManagedServer } from '../rows.ts';
@@ -39,6 +40,12 @@ export class Containers {
     /** As {@link info}; where the engine cannot be asked, whether the server answers says how it is. */
     async look(id: number): Promise<ServiceInfo | null> {
         return this.info(id).catch(() => ({ ...infoAt(id), state: 'running' as const }));
+    }
+
+    /** Brings the image of a release where the engine has none, so that a server need not wait for it. @throws SERVER_OFFLINE 50350 */
+    async bring(kind: KindName, release: string, signal: AbortSignal): Promise<void> {
+        const image = imageOf(kind, release);
+        await this.#ask(null, (container) => container.pull({ image, missing: true }, { signal }));
     }
 
     /** Makes the stack of a server what it should be, and starts it. A change that does not start is taken back. @throws SERVER_OFFLINE 50350 */
@@ -139,6 +146,10 @@ export class Containers {
     }
 }
 
+function imageOf(kind: KindName, release: string): string {
+    return `${images[kind].name}:${release}`;
+}
+
 function stackOf(id: number): string {
     return `database-${id}`;
 }
@@ -180,7 +191,7 @@ function composeOf(
     return JSON.stringify({
         services: {
             [service]: {
-                image: `${image.name}:${release}`,
+                image: imageOf(kind, release),
                 command,
                 environment,
                 ports: [`127.0.0.1:${port}:${image.port}`],

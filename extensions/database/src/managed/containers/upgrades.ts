@@ -9,9 +9,10 @@ import type { KindName } from '../../kinds/kind.ts';
 import type { Servers } from '../../servers/servers.ts';
 import type { Ctx } from '../../settings.ts';
 import type { Programs } from '../kinds/programs.ts';
+import { isNewer, isRelease } from '../releases.ts';
 import type { ManagedRows } from '../rows.ts';
 import type { Containers } from './containers.ts';
-import { images, isNewer, isRelease } from './images.ts';
+import { images } from './images.ts';
 
 /** What they need. */
 export interface ContainerUpgradesOptions {
@@ -46,14 +47,16 @@ export class ContainerUpgrades {
 
     /** Takes a server to another release. One that does not answer then goes back by itself. */
     async upgrade(id: number, release: string, { signal, progress }: TaskRun): Promise<void> {
-        const { rows, servers } = this.#options;
+        const { rows, servers, containers } = this.#options;
         progress(0.05, 'Looking whether it can begin');
         await servers.test(id);
-        const { release: old } = (await rows.get(id)).managed;
+        const { server, managed } = await rows.get(id);
+        progress(0.1, 'Bringing the image');
+        await containers.bring(server.kind, release, signal);
         await rows.update(id, { phase: 'upgrading' });
         try {
-            progress(0.1, 'Keeping its data');
-            const previous = await this.#keep(id, old);
+            progress(0.3, 'Keeping its data');
+            const previous = await this.#keep(id, managed.release);
             await rows.update(id, { release, previous, phase: 'switching' });
             progress(0.5, `Starting release ${release}`);
             await this.#serve(id, signal);
@@ -67,8 +70,15 @@ export class ContainerUpgrades {
     /** Takes a server back to what its row names as before; where that does not answer, it stays as it is. */
     async rollBack(id: number, { signal, progress }: TaskRun): Promise<void> {
         const { rows, containers } = this.#options;
-        const { release, previous } = (await rows.get(id)).managed;
-        progress(0.1, 'Keeping its present data');
+        const {
+            server: { kind },
+            managed: { release, previous }
+        } = await rows.get(id);
+        if (previous !== null) {
+            progress(0.1, 'Bringing the image');
+            await containers.bring(kind, previous.release, signal);
+        }
+        progress(0.3, 'Keeping its present data');
         const now = await this.#keep(id, release);
         try {
             await this.#goBack(id, signal);

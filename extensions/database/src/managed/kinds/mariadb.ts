@@ -11,6 +11,7 @@ import {
     type RunningOption,
     share
 } from '../engine.ts';
+import { mariadbUpgrade } from './mariadb-upgrade.ts';
 
 const options: readonly Option[] = [
     { name: 'innodb_buffer_pool_size', type: 'bytes', min: 5 * 1024 ** 2, restart: false },
@@ -85,7 +86,7 @@ export function createMariadb(ctx: Ctx): Engine {
                 }
             );
         },
-        service: ({ dataFolder, runFolder, configFolder, port, remote, logFolder }) => ({
+        service: ({ dataFolder, runFolder, configFolder, port, remote, logFolder, alone }) => ({
             file: program,
             args: [
                 `--defaults-file=${configFolder}/server.cnf`,
@@ -95,6 +96,7 @@ export function createMariadb(ctx: Ctx): Engine {
                 `--port=${port}`,
                 `--bind-address=${remote === null ? '127.0.0.1' : '*'}`,
                 '--log-output=TABLE',
+                ...(alone ? ['--skip-networking', '--event-scheduler=DISABLED'] : []),
                 ...(logFolder === null
                     ? ['--skip-log-bin']
                     : [
@@ -109,7 +111,7 @@ export function createMariadb(ctx: Ctx): Engine {
             stopSignal: 'SIGTERM'
         }),
         socket: ({ runFolder }) => `${runFolder}/mysqld.sock`,
-        upgrade: null,
+        upgrade: mariadbUpgrade,
         running,
         async apply(session, changed) {
             for (const [name, value] of Object.entries(changed)) {

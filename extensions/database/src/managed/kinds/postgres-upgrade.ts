@@ -9,8 +9,7 @@ import { fail } from '../../errors.ts';
 import type { Access, Session } from '../../kinds/kind.ts';
 import { groupName, groupPattern } from '../../postgresql/accounts/groups.ts';
 import { literal, quote } from '../../postgresql/accounts/names.ts';
-import type { Ctx } from '../../settings.ts';
-import type { EngineUpgrade, Plan, UpgradeSide } from '../engine.ts';
+import type { EngineUpgrade, Plan, UpgradeWork } from '../engine.ts';
 
 const tools = ['pg_dumpall', 'pg_dump', 'psql'] as const;
 const levels = ['read', 'write', 'owner'] as const;
@@ -30,8 +29,15 @@ export const postgresUpgrade: EngineUpgrade = {
             }
         }
     },
-    async move(ctx, { from, to }, login, signal) {
-        await pour(ctx, { from, to }, login, signal);
+    async fill(work) {
+        const { from, to, progress } = work;
+        progress(0.1, 'Making the new data folder');
+        await work.initialise();
+        progress(0.2, 'Closing the server to all but the panel');
+        await work.start('old');
+        await work.start('new');
+        progress(0.3, 'Moving databases and accounts');
+        await pour(work);
         await renameGroups(from.access, to.access);
     }
 };
@@ -39,12 +45,7 @@ export const postgresUpgrade: EngineUpgrade = {
 const toolOf = (release: string, tool: (typeof tools)[number]): string =>
     `${releaseFolder}/${release}/bin/${tool}`;
 
-async function pour(
-    ctx: Ctx,
-    { from, to }: { readonly from: UpgradeSide; readonly to: UpgradeSide },
-    { username, password }: { readonly username: string; readonly password: string },
-    signal: AbortSignal
-): Promise<void> {
+async function pour({ ctx, from, to, login: { username, password }, signal }: UpgradeWork): Promise<void> {
     const { release } = to.plan;
     const options = {
         ...toolUser,

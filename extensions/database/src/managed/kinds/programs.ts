@@ -1,6 +1,5 @@
 /** The programs of servers that the panel runs: their configuration, their services, and whether they answer. */
 import { totalmem } from 'node:os';
-import { setTimeout as wait } from 'node:timers/promises';
 
 import type { ServiceInfo } from '@portico/sdk';
 
@@ -15,6 +14,7 @@ import type { Engine, OptionValue, Plan, RunTool } from '../engine.ts';
 import { certificateName, type Folders, keyName, type Passing } from '../folders.ts';
 import { type ManagedRows, type ManagedServer, ownUsername } from '../rows.ts';
 import { startSeconds } from '../states.ts';
+import { waitUp } from '../wait-up.ts';
 
 const servicePrefix = 'server-';
 /** The new server of an upgrade until it takes the place of the old one. */
@@ -26,7 +26,6 @@ const stopSeconds = 60;
 const containerSeconds = 300;
 const initialiseSeconds = 600;
 const longSeconds = 86_400;
-const pollMs = 50;
 /** A port may be taken for a moment by an outgoing connection; then a later start succeeds. */
 const mostExits = 3;
 /** The least memory that servers are sized for, where no limit is given. */
@@ -242,19 +241,15 @@ export class Programs {
 
     async #waitUp(run: WatchedRun, test: () => Promise<void>, signal: AbortSignal): Promise<void> {
         const before = (await run.info())?.exits ?? 0;
-        for (const end = performance.now() + run.seconds * 1_000; ;) {
+        const hasEnded = async (): Promise<boolean> => {
+            const info = await run.info();
+            return info === null || info.state !== 'running' || info.exits > before + mostExits;
+        };
+        try {
+            await waitUp(test, { seconds: run.seconds, signal, hasEnded });
+        } catch (error) {
             signal.throwIfAborted();
-            try {
-                await test();
-                return;
-            } catch (error) {
-                const info = await run.info();
-                const isEnding = info === null || info.state !== 'running' || info.exits > before + mostExits;
-                if (isEnding || performance.now() > end) {
-                    throw fail.SERVER_OFFLINE({ message: await this.#whyDown(run, error) }, { cause: error });
-                }
-            }
-            await wait(pollMs);
+            throw fail.SERVER_OFFLINE({ message: await this.#whyDown(run, error) }, { cause: error });
         }
     }
 

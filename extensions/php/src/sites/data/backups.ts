@@ -1,4 +1,6 @@
 /** Sites in backups: one item for each, which is its folder. What the site is made of lies sealed in it, so that it can be made again. */
+import { dirname, relative } from 'node:path/posix';
+
 import type { BackupEntry, BackupItem, FileEntry, Files } from '@portico/sdk';
 
 import type { Services } from '../../services.ts';
@@ -11,6 +13,12 @@ const mostDocumentBytes = 1_048_576;
 const copyBytes = 1_048_576;
 /** What is made anew all the time. */
 const passing = ['private/tmp', 'private/uploads'];
+
+/** The folder of a site, absolute, and the files in it. */
+interface Target {
+    readonly folder: string;
+    readonly files: Files;
+}
 
 /** Gives sites to backups, and takes them back. */
 export class SiteBackups {
@@ -50,7 +58,8 @@ export class SiteBackups {
         const inner = path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
         const source = this.#ctx.files(`${folder}/${inner}`);
         const site = await this.#siteOf(source, name, signal);
-        await this.#copy(source, this.#ctx.files(site.folder), '', signal);
+        const target = { files: this.#ctx.files(site.folder), folder: site.folder };
+        await this.#copy(source, target, '', signal);
         await this.#services.owners.repair(site, signal, (line) => this.#ctx.log.warn(line, { site: name }));
     }
 
@@ -63,7 +72,7 @@ export class SiteBackups {
         return restoreSite(this.#services, document, signal);
     }
 
-    async #copy(source: Files, target: Files, path: string, signal: AbortSignal): Promise<void> {
+    async #copy(source: Files, target: Target, path: string, signal: AbortSignal): Promise<void> {
         for (const entry of await source.list(path)) {
             signal.throwIfAborted();
             const at = path === '' ? entry.name : `${path}/${entry.name}`;
@@ -75,30 +84,31 @@ export class SiteBackups {
 
     async #copyEntry(
         source: Files,
-        target: Files,
+        target: Target,
         at: string,
         entry: FileEntry,
         signal: AbortSignal
     ): Promise<void> {
-        const there = await target.stat(at).catch(() => null);
+        const { files, folder } = target;
+        const there = await files.stat(at).catch(() => null);
         if (entry.type === 'folder') {
             if (there !== null && there.type !== 'folder') {
-                await target.remove(at);
+                await files.remove(at);
             }
             if (there?.type !== 'folder') {
-                await target.createFolder(at, { mode: 0o700 });
+                await files.createFolder(at, { mode: 0o700 });
             }
             await this.#copy(source, target, at, signal);
-            await target.chmod(at, entry.mode);
+            await files.chmod(at, entry.mode);
         } else if (entry.type === 'file') {
             if (there !== null) {
-                await target.remove(at, { recursive: true });
+                await files.remove(at, { recursive: true });
             }
-            await copyFile(source, target, at, entry.mode);
+            await copyFile(source, files, at, entry.mode);
         } else if (entry.type === 'link') {
-            const to = await source.readLink(at);
-            if (there === null && !to.startsWith('/')) {
-                await target.link(at, to, 'symbolic');
+            const to = linkWithin(folder, at, await source.readLink(at));
+            if (there === null && to !== null) {
+                await files.link(at, to, 'symbolic');
             }
         }
     }
@@ -110,6 +120,15 @@ export class SiteBackups {
 
 function entryOf({ name, domain }: Site): BackupEntry {
     return { name, title: `${name} (${domain})` };
+}
+
+/** Where a link leads: as it is, or from its own place where it named the folder of the site, as Laravel's to its uploads does. Null for other absolute ones. */
+function linkWithin(folder: string, at: string, to: string): string | null {
+    return to.startsWith(`${folder}/`)
+        ? relative(dirname(`${folder}/${at}`), to)
+        : to.startsWith('/')
+          ? null
+          : to;
 }
 
 async function readText(files: Files, path: string): Promise<string> {
