@@ -336,13 +336,12 @@ describe('upgrades of servers that the panel runs', { timeout: 240_000 }, () => 
                 async (em) =>
                     void (await em.nativeUpdate(ManagedEntity, { id: server.id }, { release: '10.6' }))
             );
-            const hasTable = async (): Promise<boolean> =>
-                (
-                    await server.ask('POST', '/query', {
-                        database: 'shop',
-                        sql: "select 1 from information_schema.tables where table_name = 'column_stats'"
-                    })
-                ).data.rows.length === 1;
+            const hasTable = async (): Promise<boolean> => {
+                const sql = "select 1 from information_schema.tables where table_name = 'column_stats'";
+                // The reader does not see what belongs to the server.
+                const { data } = await server.ask('POST', '/query', { database: 'shop', sql, write: true });
+                return data.rows.length === 1;
+            };
             const numbers = async (): Promise<unknown> =>
                 (
                     await server.ask('POST', '/query', {
