@@ -43,7 +43,7 @@ export class Containers {
     }
 
     /** Brings the image of a release where the engine has none, so that a server need not wait for it. @throws SERVER_OFFLINE 50350 */
-    async bring(kind: KindName, release: string, signal: AbortSignal): Promise<void> {
+    async pull(kind: KindName, release: string, signal: AbortSignal): Promise<void> {
         const image = imageOf(kind, release);
         await this.#ask(null, (container) => container.pull({ image, missing: true }, { signal }));
     }

@@ -52,7 +52,7 @@ export class ContainerUpgrades {
         await servers.test(id);
         const { server, managed } = await rows.get(id);
         progress(0.1, 'Bringing the image');
-        await containers.bring(server.kind, release, signal);
+        await containers.pull(server.kind, release, signal);
         await rows.update(id, { phase: 'upgrading' });
         try {
             progress(0.3, 'Keeping its data');
@@ -76,7 +76,7 @@ export class ContainerUpgrades {
         } = await rows.get(id);
         if (previous !== null) {
             progress(0.1, 'Bringing the image');
-            await containers.bring(kind, previous.release, signal);
+            await containers.pull(kind, previous.release, signal);
         }
         progress(0.3, 'Keeping its present data');
         const now = await this.#keep(id, release);
