@@ -208,6 +208,8 @@ describe('work with backups', { timeout: 240_000 }, () => {
             schedule: { cron: '0 3 * * *', timezone: 'UTC' },
             keep: { last: 1 }
         });
+        const { schedule, keep } = await rig.made('GET', `/plans/${plan}`);
+        expect([schedule.missed, keep.daily]).to.equal(['run-once', 0]);
         const ranBy = (trigger: string) =>
             until(
                 async () => {

@@ -59,6 +59,10 @@ describe('the kernel', patient, () => {
             protocol: 'icmp',
             rate: { count: 3, per: 'hour', burst: 9 }
         });
+        const changed = await rig.rule({ action: 'drop', protocol: 'tcp', ports: ['7009'] });
+        const rate = { count: 2, per: 'minute' };
+        const { data: limited } = await rig.put(`/rules/${changed}`, { rate });
+        expect(limited.rate).to.equal({ ...rate, burst: 5 });
         await rig.rule({
             direction: 'forward',
             action: 'drop',
