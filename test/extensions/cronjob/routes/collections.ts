@@ -147,6 +147,13 @@ describe('many tasks', { timeout: 60_000 }, () => {
             'hourly'
         ]);
         expect(day.headers.get('x-truncated')).to.be.null();
+        await rig.task({ name: 'busy', schedule: '* * * * *', command: ['true'], tags: ['busy'] });
+        const full = await rig.ask(
+            'GET',
+            '/calendar?tag=busy&from=2030-01-01T00:00:00Z&to=2030-02-01T00:00:00Z'
+        );
+        expect([full.data.length, full.headers.get('x-truncated') === null]).to.equal([5_000, false]);
+        expect(full.data.at(-1).at).to.equal('2030-01-04T11:19:00.000Z');
         for (const period of ['from=2030-01-01&to=2030-03-01', 'from=2030-01-02&to=2030-01-01']) {
             expect((await rig.ask('GET', `/calendar?${period}`)).code).to.equal(40001);
         }
