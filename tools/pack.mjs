@@ -21,16 +21,20 @@ mkdirSync(target, { recursive: true });
 const only = process.argv.slice(3).map((name) => join(ROOT, name));
 ensurePages();
 const folders = publishable().filter((folder) => only.length === 0 || only.includes(folder));
-if (
-    spawnSync(join(BIN, 'tsc'), ['-b', ...folders.map((folder) => join(folder, 'tsconfig.build.json'))], {
-        cwd: ROOT,
-        stdio: 'inherit'
-    }).status !== 0
-) {
-    process.exit(1);
-}
+build(folders.map((folder) => join(folder, 'tsconfig.build.json')));
 for (const folder of folders) {
     process.stdout.write(`${pack(folder)}\n`);
+}
+
+// The check of all tests checks the types; here it would take three quarters of the time.
+function build(projects) {
+    const { status } = spawnSync(join(BIN, 'tsc'), ['-b', '--noCheck', ...projects], {
+        cwd: ROOT,
+        stdio: 'inherit'
+    });
+    if (status !== 0) {
+        process.exit(1);
+    }
 }
 
 // Every workspace that has code and says which of its files are published.

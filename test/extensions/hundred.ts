@@ -47,7 +47,7 @@ function sendTraffic({ client }: Panel, paths: readonly string[]) {
             if (status !== 200) {
                 seen.failures.push(`${path} ${status} ${text}`);
             }
-            await wait(200);
+            await wait(400);
         }
     });
     const end = async () => {
