@@ -255,7 +255,7 @@ module.exports = {
         doNotFollow: { path: 'node_modules' },
         // Fixtures are broken on purpose; built files and dependencies are not ours to judge.
         exclude: { path: '(^|/)dist/|^test/fixtures/|^extensions/[^/]+/assets/' },
-        tsPreCompilationDeps: 'specify',
+        tsPreCompilationDeps: true,
         tsConfig: { fileName: 'tsconfig.json' },
         enhancedResolveOptions: {
             conditionNames: ['portico-source', 'import', 'node', 'types', 'default'],
