@@ -122,11 +122,20 @@ describe('inspections', { timeout: 60_000 }, () => {
         expect(one).to.include({ trigger: 'daily', username: 'admin', summary: 'shop.acme.com is refused.' });
         expect(JSON.stringify(rig.model.questions)).to.not.include('acme');
         expect(rig.host.notifications.at(-1)?.title).to.include('findings');
-        const [mandate] = rig.host.mandates.list();
-        rig.host.mandates.revoke((mandate as { id: number }).id);
+        const told = rig.host.notifications.length;
+        for (const [notify, more] of [
+            ['never', 0],
+            ['findings', 1],
+            ['always', 2]
+        ] as const) {
+            expect((await rig.ask('PUT', '/inspection', { notify }, 'admin')).data.notify).to.equal(notify);
+            await rig.host.schedules.run('inspection');
+            expect([notify, rig.host.notifications.length - told]).to.equal([notify, more]);
+        }
+        rig.host.mandates.list().forEach(({ id }) => rig.host.mandates.revoke(id));
         await rig.host.schedules.run('inspection');
         expect(rig.host.notifications.at(-1)?.title).to.equal('The daily inspection could not be made');
-        expect((await rig.ask('GET', '/inspections')).data.length).to.equal(1);
+        expect((await rig.ask('GET', '/inspections')).data.length).to.equal(4);
         await rig.ask('PUT', '/inspection', { enabled: false }, 'admin');
         await rig.host.restart();
         await rig.close();

@@ -6,6 +6,7 @@ import {
     mkdtempSync,
     readFileSync,
     rmSync,
+    statSync,
     symlinkSync,
     writeFileSync
 } from 'node:fs';
@@ -248,6 +249,26 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         await page.getByRole('dialog').getByRole('button').last().click();
         await frame.getByText('1 done, 0 left out, 0 failed').waitFor();
         expect(readFileSync(join(folder, 'other/b.txt'), 'utf8')).to.equal('b');
+
+        writeFileSync(join(root, 'many/d.txt'), 'd', { mode: 0o600 });
+        await page.reload();
+        await frame.getByRole('checkbox', { name: 'Select all' }).check();
+        const selection = frame.getByRole('group', { name: 'Selected entries' });
+        await selection.getByRole('button', { name: 'Permissions' }).click();
+        await frame.getByRole('dialog').getByRole('textbox').fill('640');
+        await frame.getByRole('dialog').getByRole('button', { name: 'Set' }).click();
+        await page.getByRole('dialog').getByRole('button').last().click();
+        await frame.getByText('2 done, 0 left out, 0 failed').waitFor();
+        const bits = ['c', 'd'].map((name) => statSync(join(root, `many/${name}.txt`)).mode & 0o777);
+        expect(bits).to.equal([0o640, 0o640]);
+
+        await frame.getByRole('checkbox', { name: 'Select all' }).check();
+        await selection.getByRole('button', { name: 'Make an archive' }).click();
+        await frame.getByRole('dialog').getByRole('textbox').fill('many.tar.gz');
+        await frame.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+        await frame.getByRole('button', { name: 'many.tar.gz', exact: true }).waitFor();
+        const packed = execFileSync('tar', ['-tzf', join(root, 'many/many.tar.gz')], { encoding: 'utf8' });
+        expect(packed.trim().split('\n').sort()).to.equal(['c.txt', 'd.txt']);
         expect(await findings(page)).to.equal([]);
         isClean(faults);
         await page.context().close();

@@ -1,26 +1,23 @@
 /** One thing done with all selected entries, and what became of each. */
 import { useState } from 'preact/hooks';
 
-import { type At, type BatchResult, panel, resultOf, type Root, tell } from './panel.ts';
-import type { Asker, Question } from './question.tsx';
+import { startJob } from './jobs.tsx';
+import { type At, type BatchResult, join, panel, resultOf, type Root, tell } from './panel.ts';
+import { type Asker, askText, type Question } from './question.tsx';
 import { t } from './words.ts';
 
 type Order = Parameters<typeof panel.call<'filemanager.batch'>>[1]['body'];
 
-/** The bar below the tools while entries are selected, and the last result. */
-export function Selection({
-    at,
-    roots,
-    selected,
-    ask,
-    onDone
-}: {
+interface SelectionProps {
     readonly at: At;
     readonly roots: readonly Root[];
     readonly selected: ReadonlySet<string>;
     readonly ask: Asker;
     readonly onDone: () => Promise<void>;
-}) {
+}
+
+/** The bar below the tools while entries are selected, and the last result. */
+export function Selection({ at, roots, selected, ask, onDone }: SelectionProps) {
     const [last, setLast] = useState<{ readonly order: Order; readonly result: BatchResult } | null>(null);
     const [isBusy, setBusy] = useState(false);
     const send = async (order: Order): Promise<boolean> => {
@@ -50,6 +47,20 @@ export function Selection({
                     <button
                         type="button"
                         disabled={isBusy}
+                        onClick={() => ask(bitsQuestion((mode) => send({ action: 'mode', items, mode })))}
+                    >
+                        {t('Permissions')}
+                    </button>
+                    <button
+                        type="button"
+                        disabled={isBusy}
+                        onClick={() => ask(packQuestion(at, [...selected], onDone))}
+                    >
+                        {t('Make an archive')}
+                    </button>
+                    <button
+                        type="button"
+                        disabled={isBusy}
                         onClick={() => void send({ action: 'trash', items })}
                     >
                         {t('To the trash')}
@@ -74,6 +85,37 @@ export function Selection({
             )}
         </>
     );
+}
+
+/** Asks for permission bits. */
+function bitsQuestion(onSend: (mode: string) => Promise<boolean>): Question {
+    return {
+        ...askText(t('Permissions, such as 644 or 755'), t('Set'), '644', onSend),
+        title: t('Permissions')
+    };
+}
+
+/** Asks for the name of an archive, and has the panel make it. */
+function packQuestion({ root, path }: At, paths: readonly string[], onDone: () => Promise<void>): Question {
+    return {
+        ...askText(
+            t('Name with its format: .zip, .tar.gz, .tar.xz, .tar.zst, .tar.bz2, .tar or .7z'),
+            t('Create'),
+            'archive.zip',
+            (name) =>
+                tell(async () => {
+                    const to = join(path, name);
+                    const answer = await panel.call('filemanager.pack', { body: { root, paths, to } });
+                    startJob(
+                        to,
+                        ({ signal, onProgress }) =>
+                            resultOf(answer, { signal, onProgress: (part) => onProgress(part, 1) }),
+                        () => void onDone()
+                    );
+                })
+        ),
+        title: t('Make an archive')
+    };
 }
 
 /** Asks where entries are moved or copied to. */

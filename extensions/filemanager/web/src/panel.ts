@@ -160,6 +160,7 @@ interface Operations {
             readonly items: readonly At[];
             readonly to?: At;
             readonly onConflict?: string;
+            readonly mode?: string;
         };
         readonly data: BatchResult | Task;
     };
@@ -175,6 +176,10 @@ interface Operations {
     readonly 'filemanager.archiveEntries': {
         readonly query: At & { readonly limit: number };
         readonly data: readonly ArchiveEntry[];
+    };
+    readonly 'filemanager.pack': {
+        readonly body: { readonly root: string; readonly paths: readonly string[]; readonly to: string };
+        readonly data: Task;
     };
     readonly 'filemanager.extract': {
         readonly body: At & { readonly to: string; readonly entries: readonly string[] };

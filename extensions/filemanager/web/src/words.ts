@@ -47,6 +47,11 @@ const zh: Readonly<Record<string, string>> = {
     'What became of each': '各条目的结果',
     '{done} done, {skipped} left out, {failed} failed': '完成 {done}，跳过 {skipped}，失败 {failed}',
     'Try the failed ones again': '重试失败的条目',
+    'Permissions, such as 644 or 755': '权限，例如 644 或 755',
+    Set: '设置',
+    'Make an archive': '创建归档',
+    'Name with its format: .zip, .tar.gz, .tar.xz, .tar.zst, .tar.bz2, .tar or .7z':
+        '带格式的名称：.zip、.tar.gz、.tar.xz、.tar.zst、.tar.bz2、.tar 或 .7z',
     'Close the result': '关闭结果',
     Entries: '条目',
     'It is among the favourites now': '已加入收藏',
