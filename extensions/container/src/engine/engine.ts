@@ -116,19 +116,18 @@ export class Engine {
     }
 
     async #find(setting: string | undefined): Promise<EngineInfo> {
-        let absent = true;
-        let last: unknown = null;
+        let there: unknown = null;
         for (const socket of setting === undefined ? places : [setting]) {
             try {
                 const response = await this.#request(socket, 'GET', '/version', {});
                 return infoOf(socket, parse(await readText(response)) as EngineVersion);
             } catch (error) {
                 const { code } = ((error as FailureError).cause ?? {}) as { code?: string };
-                absent &&= code === 'ENOENT' || code === undefined;
-                last = error;
+                // One that hangs, or refuses, is there.
+                there ??= code === 'ENOENT' ? null : error;
             }
         }
-        throw absent ? missingEngine(setting) : last;
+        throw there ?? missingEngine(setting);
     }
 
     async #request(
