@@ -51,3 +51,9 @@ export class DeploymentFailed extends Error {
         this.reason = reason;
     }
 }
+
+/** The requests could not be led to another release. */
+export const switchFailed = (error: unknown): DeploymentFailed =>
+    new DeploymentFailed('SWITCH_FAILED', `The engine could not be switched: ${(error as Error).message}`, {
+        cause: error
+    });

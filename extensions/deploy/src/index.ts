@@ -52,6 +52,7 @@ export function defineDeploy(machine: Machine): PluginDefinition<DeployContract>
                 await services.previews.sweep();
                 services.queue.pump();
                 await services.previews.start();
+                await services.strays.start(services.queue);
                 await services.crons.start();
                 await services.polling.start();
             });

@@ -11,6 +11,7 @@ import { Pipeline } from './deployments/pipeline.ts';
 import { Queue } from './deployments/queue.ts';
 import { Retention } from './deployments/retention.ts';
 import { Store } from './deployments/store.ts';
+import { Strays } from './deployments/strays.ts';
 import { Variables } from './env/variables.ts';
 import { Connections } from './git/connections.ts';
 import { Forges } from './git/forges.ts';
@@ -48,6 +49,7 @@ export interface Services {
     readonly releases: Releases;
     readonly stacks: Stacks;
     readonly retention: Retention;
+    readonly strays: Strays;
     readonly queue: Queue;
     readonly views: ProjectViews;
     readonly changes: ProjectChanges;
@@ -79,6 +81,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const images = new Images(ctx, folders, artifacts, store);
     const releases = new Releases({ ctx, folders, hosts, processes, sandboxes, stacks, images });
     const retention = new Retention(store, releases);
+    const strays = new Strays({ ctx, store, variables, releases, retention });
     const imageBuilder = new ImageBuilder({ folders, artifacts, images });
     const builder = new Builder({ ctx, folders, git, lfs, sandboxes, artifacts, imageBuilder });
     const canaries = new Canaries(ctx, hosts, releases);
@@ -102,7 +105,8 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         git,
         builder,
         releases,
-        retention
+        retention,
+        strays
     });
     const queue = new Queue(ctx, store, logs, pipeline);
     const views = new ProjectViews(store, processes);
@@ -134,7 +138,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const polling = new Polling({ ctx, store, queue, git, connections });
     return {
         ...shared,
-        ...{ retention, queue, views, changes, canaries, provenance, hooks, polling },
+        ...{ retention, strays, queue, views, changes, canaries, provenance, hooks, polling },
         ...{ forges, commands, crons, previewStore, previews }
     };
 }

@@ -135,6 +135,27 @@ function testOn(kind: EngineKind): void {
             expect((await rig.deploy(id)).reason).to.equal('BUILD_FAILED');
             // The same files give the same image, which the release that serves has, too.
             rig.git.commit('app', { Dockerfile: dockerfile });
+            if (kind === 'podman') {
+                // The engine goes away while a release is checked. Docker would take along what serves.
+                await rig.put(`/projects/${id}`, { health: { successes: 1_000, startSeconds: 8 } });
+                const checked = await rig.begin(id);
+                await until(
+                    async () =>
+                        (await rig.get(`/deployments/${checked.id}`)).data.steps[6].state === 'running',
+                    'the check',
+                    60_000
+                );
+                await rig.engine.kill();
+                const cut = await rig.over(checked.id);
+                expect([cut.state, cut.reason]).to.equal(['failed', 'UNHEALTHY']);
+                expect(await rig.log(cut.id))
+                    .to.contain('The engine cannot be used now')
+                    .and.to.contain('is removed later');
+                expect(await page('app.test')).to.equal('two');
+                await rig.engine.revive();
+                expect(await rig.engine.names()).to.include(`deploy-p${id}-${cut.number}-web-1`);
+                await rig.put(`/projects/${id}`, quick);
+            }
             await rig.put(`/projects/${id}`, { hooks: { pre: [['sh', '-c', 'exit 5']] } });
             expect((await rig.deploy(id)).reason).to.equal('HOOK_FAILED');
             rig.git.commit('app', { 'index.html': 'three' });
@@ -144,7 +165,10 @@ function testOn(kind: EngineKind): void {
             expect(
                 (await rig.engine.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))
             ).to.be.true();
-            expect(await images()).to.equal([1, 2, 5].map((number) => `portico-deploy/p${id}-web:${number}`));
+            const same = kind === 'podman' ? [5, 6] : [5];
+            expect(await images()).to.equal(
+                [1, 2, ...same].map((number) => `portico-deploy/p${id}-web:${number}`)
+            );
 
             // Panel and engine go, the containers stay.
             const before = (await rig.engine.ask('GET', '/containers/json')).data.map(

@@ -80,13 +80,15 @@ describe('A project', { timeout: limitMs }, () => {
                     build: "node -e \"const fs = require('fs'); fs.writeFileSync('built', process.env.CI); fs.writeFileSync(process.env.HOME + '/kept', 'x'.repeat(5000))\""
                 }
             }),
-            'server.js': server('v1')
+            // It never closes a connection that waits for the next request.
+            'server.js': `${server('v1')}server.keepAliveTimeout = 0;`
         });
         const id = await rig.project({
             name: 'app',
             source: { url: rig.git.url('app') },
             host: { domain: 'app.test' },
-            ...quick
+            ...quick,
+            run: { drainSeconds: 60 }
         });
         await rig.serve(id);
         expect(await rig.page('app.test')).to.equal({ status: 200, text: 'v1' });
@@ -98,6 +100,9 @@ describe('A project', { timeout: limitMs }, () => {
         rig.git.commit('app', { 'server.js': server('v2') });
         const second = await rig.serve(id);
         expect((await rig.page('app.test')).text).to.equal('v2');
+        // The engine let go of the old release by itself.
+        const drain = second.steps.find(({ name }) => name === 'drain');
+        expect(drain?.seconds).to.be.below(30);
         const { text: archive } = await rig.get(`/deployments/${second.id}/artifact`);
         expect(archive).to.contain('server.js').and.to.contain('v2');
         expect(second.artifact?.sha256).to.equal(createHash('sha256').update(archive).digest('hex'));

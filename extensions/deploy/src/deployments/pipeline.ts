@@ -13,7 +13,7 @@ import type { Connections } from '../git/connections.ts';
 import type { Git } from '../git/git.ts';
 import type { Canaries } from '../releases/canary.ts';
 import type { Candidate } from '../releases/candidate.ts';
-import { runEnvironment, servedCandidate } from '../releases/environment.ts';
+import { runEnvironment } from '../releases/environment.ts';
 import { freePort } from '../releases/ports.ts';
 import type { Releases } from '../releases/releases.ts';
 import type { Ctx } from '../settings.ts';
@@ -21,7 +21,9 @@ import type { RequiredChecks } from '../triggers/checks.ts';
 import type { DeploymentLog, Logs } from './log.ts';
 import { Progress } from './progress.ts';
 import type { Retention } from './retention.ts';
+import { type StepName, stepReasons } from './steps.ts';
 import type { Project, Store } from './store.ts';
+import type { Strays } from './strays.ts';
 
 /** What a pipeline works with. */
 export interface PipelineParts {
@@ -36,6 +38,7 @@ export interface PipelineParts {
     readonly releases: Releases;
     readonly canaries: Canaries;
     readonly retention: Retention;
+    readonly strays: Strays;
     readonly checks: RequiredChecks;
     /** Is told of each deployment that is over, with its project. */
     readonly over: (project: Project) => Promise<void>;
@@ -70,10 +73,12 @@ export class Pipeline {
             const deployment = await store.deployment(id);
             const project = await store.anyProject(deployment.projectId);
             const progress = new Progress(store, deployment, run.told);
+            // What is left of one before is no reason to fail: it is tried again.
+            await this.#parts.strays.end(project.id).catch(() => this.#parts.ctx.signal.throwIfAborted());
             try {
                 await this.#deploy(project, deployment, progress, log, run);
             } catch (error) {
-                await this.#fail(project, id, error, log, run.signal);
+                await this.#fail(project, id, error, { log, failed: progress.failed, signal: run.signal });
             }
             await progress.end();
             await store.change(id, { finishedAt: Date.now() });
@@ -235,7 +240,7 @@ export class Pipeline {
         await retention.prune(project);
     }
 
-    /** Ends the release before. One that cannot be ended now is ended by the next start; the new one serves in any case. */
+    /** Ends the release before. One that cannot be ended now is ended later; the new one serves in any case. */
     async #endOld(old: DeploymentRow, { plan, log }: Candidate): Promise<void> {
         const { ctx, store, releases } = this.#parts;
         try {
@@ -299,31 +304,33 @@ export class Pipeline {
         project: Project,
         id: number,
         error: unknown,
-        log: DeploymentLog,
-        signal: AbortSignal
+        {
+            log,
+            failed,
+            signal
+        }: {
+            readonly log: DeploymentLog;
+            readonly failed: StepName | null;
+            readonly signal: AbortSignal;
+        }
     ): Promise<void> {
-        const { ctx, store, releases, retention } = this.#parts;
+        const { ctx, store, strays } = this.#parts;
         if (ctx.signal.aborted) {
             throw error;
         }
-        const reason = reasonOf(error, signal);
+        const reason = reasonOf(error, failed, signal);
         const deployment = await store.deployment(id);
         log.say(
             reason === 'CANCELLED' ? 'It was cancelled' : `It failed (${reason}): ${(error as Error).message}`
         );
-        // Without the plugin `container`, containers and images cannot be removed; the deployment ends all the same.
-        const leave = (left: unknown): void => {
-            ctx.signal.throwIfAborted();
-            log.say(`What it made could not be removed: ${(left as Error).message}`);
-        };
-        await releases.undo(deployment, await servedCandidate(this.#parts, project)).catch(leave);
-        await store.change(id, {
+        // While the plugin `container` or its engine is gone, nothing of theirs can be removed; the deployment ends all the same.
+        const left = await strays.fail(deployment, {
             state: reason === 'CANCELLED' ? 'cancelled' : 'failed',
-            reason,
-            kept: false,
-            port: null
+            reason
         });
-        await retention.discard(deployment).catch(leave);
+        if (left !== null) {
+            log.say(`What it made cannot be removed now, and is removed later: ${left}`);
+        }
         if (reason !== 'CANCELLED') {
             await ctx.notify({
                 event: 'failed',
@@ -343,16 +350,16 @@ export class Pipeline {
 }
 
 /** Why a deployment ends, from what was thrown. */
-function reasonOf(error: unknown, signal: AbortSignal): Reason {
+function reasonOf(error: unknown, failed: StepName | null, signal: AbortSignal): Reason {
     if (signal.aborted) {
         return 'CANCELLED';
     }
     if (error instanceof DeploymentFailed) {
         return error.reason;
     }
-    if (isFailure(error)) {
-        // Programs and accounts that are missing; everything else that refuses here refuses the repository.
-        return error.code === 50302 ? 'TOOL_MISSING' : 'FETCH_FAILED';
+    if (isFailure(error) && error.code === 50302) {
+        return 'TOOL_MISSING';
     }
-    return 'BUILD_FAILED';
+    // What is refused before the first step is the repository.
+    return stepReasons[failed ?? 'fetch'];
 }

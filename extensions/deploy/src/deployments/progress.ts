@@ -17,6 +17,11 @@ export class Progress {
         this.#told = told;
     }
 
+    /** The step that failed; null when none did. */
+    get failed(): StepName | null {
+        return this.#steps.find(({ state }) => state === 'failed')?.name ?? null;
+    }
+
     /** Runs work as a step, and writes down how it ended. */
     async step<T>(name: StepName, work: () => Promise<T>): Promise<T> {
         const start = performance.now();

@@ -1,27 +1,23 @@
 /** What a start of the plugin finds of deployments that were under way when it ended. */
 import type { ReleasePlan } from '../build/plan.ts';
-import { isContained, planOfRow } from '../containers/plans.ts';
 import type { DeploymentRow } from '../entities.ts';
-import type { Variables } from '../env/variables.ts';
-import { servedCandidate } from '../releases/environment.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Hosts } from '../releases/hosts.ts';
 import type { Releases } from '../releases/releases.ts';
 import type { Ctx } from '../settings.ts';
 import type { Logs } from './log.ts';
-import type { Retention } from './retention.ts';
 import type { Step } from './steps.ts';
 import { activeStates, type Project, type Store } from './store.ts';
+import type { Strays } from './strays.ts';
 
 interface Parts {
     readonly ctx: Ctx;
     readonly store: Store;
     readonly logs: Logs;
-    readonly variables: Variables;
     readonly folders: Folders;
     readonly hosts: Hosts;
     readonly releases: Releases;
-    readonly retention: Retention;
+    readonly strays: Strays;
 }
 
 /** Names of services: the project and the number of the deployment. */
@@ -48,7 +44,8 @@ export async function recoverDeployments(parts: Parts): Promise<void> {
             });
         }
     }
-    await endStrays(parts);
+    await parts.strays.endAll();
+    await endPrograms(parts);
     parts.logs.wake();
 }
 
@@ -88,21 +85,17 @@ async function finish(
 }
 
 async function undo(
-    { store, hosts, releases, retention, variables, logs }: Parts,
+    { store, hosts, releases, strays, logs }: Parts,
     deployment: DeploymentRow
 ): Promise<void> {
     const project = await store.anyProject(deployment.projectId);
     await restoreLive({ store, hosts, releases }, project, deployment);
-    await releases.undo(deployment, await servedCandidate({ store, variables }, project));
-    await store.change(deployment.id, {
+    await strays.fail(deployment, {
         state: 'failed',
         reason: 'PANEL_DIED',
-        kept: false,
-        port: null,
         finishedAt: Date.now(),
         steps: endedSteps(deployment, 'failed')
     });
-    await retention.discard(deployment);
     await say(logs, deployment, 'The panel ended meanwhile, so it failed (PANEL_DIED)');
 }
 
@@ -127,17 +120,10 @@ async function restoreLive(
 }
 
 /** Ends programs of releases that got their last request before the plugin ended. */
-async function endStrays({ ctx, store, releases }: Parts): Promise<void> {
+async function endPrograms({ ctx, store, releases }: Parts): Promise<void> {
     const projects = new Map((await store.everyProject()).map((project) => [project.id, project]));
     if (projects.size === 0) {
         return;
-    }
-    for (const deployment of await store.inStates(['retired'])) {
-        const live = projects.get(deployment.projectId)?.live ?? null;
-        if (deployment.port !== null && isContained(planOfRow(deployment)?.runtime)) {
-            await releases.end(deployment, live === null ? null : planOfRow(await store.deployment(live)));
-            await store.change(deployment.id, { port: null });
-        }
     }
     const seen = new Set<string>();
     for (const { name } of await ctx.services.list()) {

@@ -1,4 +1,5 @@
 /** The steps of a deployment, in their order. */
+import type { Reason } from '../errors.ts';
 
 /** Names of the steps. */
 export const stepNames = [
@@ -15,6 +16,18 @@ export const stepNames = [
 
 /** The name of a step. */
 export type StepName = (typeof stepNames)[number];
+/** Why a deployment fails in a step that does not say so itself. */
+export const stepReasons: Readonly<Record<StepName, Reason>> = {
+    fetch: 'FETCH_FAILED',
+    install: 'BUILD_FAILED',
+    build: 'BUILD_FAILED',
+    pack: 'BUILD_FAILED',
+    hooks: 'HOOK_FAILED',
+    start: 'START_FAILED',
+    check: 'UNHEALTHY',
+    switch: 'SWITCH_FAILED',
+    drain: 'SWITCH_FAILED'
+};
 /** Where a step stands. */
 export type StepState = 'waiting' | 'running' | 'done' | 'failed' | 'skipped';
 

@@ -39,6 +39,8 @@ export type ProjectChange = Partial<
 
 /** States in which a deployment is under way. */
 export const activeStates: readonly DeploymentState[] = ['building', 'releasing', 'canary'];
+/** States of deployments whose release does not serve any more, or never did. */
+const overStates: readonly DeploymentState[] = ['retired', 'failed', 'cancelled'];
 
 const emptyProject = { live: null, hostId: null, hookKey: null, hookSecret: null, previewOf: null };
 const emptyDeployment = {
@@ -213,6 +215,18 @@ export class Store {
     async inStates(states: readonly DeploymentState[]): Promise<readonly DeploymentRow[]> {
         const rows = await this.#ctx.db.read((em) =>
             em.find(DeploymentEntity, { state: { $in: [...states] } }, { orderBy: { id: 'asc' } })
+        );
+        return rows.map(whole);
+    }
+
+    /** Deployments that are over, and whose release has its port still: what it runs could not be ended. Of one project, or of all. */
+    async unended(projectId?: number): Promise<readonly DeploymentRow[]> {
+        const rows = await this.#ctx.db.read((em) =>
+            em.find(DeploymentEntity, {
+                ...(projectId === undefined ? {} : { projectId }),
+                state: { $in: [...overStates] },
+                port: { $ne: null }
+            })
         );
         return rows.map(whole);
     }

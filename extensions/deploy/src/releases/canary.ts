@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { DeploymentRow } from '../entities.ts';
-import { DeploymentFailed } from '../errors.ts';
+import { DeploymentFailed, switchFailed } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Candidate } from './candidate.ts';
 import type { Hosts, Share } from './hosts.ts';
@@ -46,10 +46,14 @@ export class Canaries {
             return;
         }
         const older: Share = { port: before.port, weight: whole - canary.weight };
-        await this.#hosts.lead(project, {
-            runtime: 'process',
-            shares: [older, { port: deployment.port, weight: canary.weight }]
-        });
+        await this.#hosts
+            .lead(project, {
+                runtime: 'process',
+                shares: [older, { port: deployment.port, weight: canary.weight }]
+            })
+            .catch((error: unknown) => {
+                throw switchFailed(error);
+            });
         log.say(`It gets ${canary.weight} of ${whole} requests for ${canary.seconds} s`, 'switch');
         if (canary.rules.length > 0 && this.#ctx.plugins.monitoring === undefined) {
             log.say(

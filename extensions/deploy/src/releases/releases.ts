@@ -8,7 +8,7 @@ import type { Images } from '../containers/images.ts';
 import { isContained, planOfRow } from '../containers/plans.ts';
 import type { Stacks } from '../containers/stacks.ts';
 import type { DeploymentRow } from '../entities.ts';
-import { DeploymentFailed } from '../errors.ts';
+import { DeploymentFailed, switchFailed } from '../errors.ts';
 import { holdsSockets, listeners, openConnections } from '../machine.ts';
 import type { Sandboxes } from '../sandbox/programs.ts';
 import type { Ctx } from '../settings.ts';
@@ -133,10 +133,10 @@ export class Releases {
         let last = 'There was no answer';
         while (good < successes) {
             signal.throwIfAborted();
-            const problem = await this.#ask(candidate, port);
+            const answer = await this.#ask(candidate, port);
+            const problem = (await this.#refuseEnded(candidate)) ?? answer;
             good = problem === null ? good + 1 : 0;
             last = problem ?? last;
-            await this.#refuseEnded(candidate);
             if (performance.now() > end) {
                 throw new DeploymentFailed('UNHEALTHY', `It is not healthy after ${startSeconds} s: ${last}`);
             }
@@ -172,11 +172,14 @@ export class Releases {
         }
     }
 
-    /** @throws DeploymentFailed START_FAILED when a program of the release ended */
-    async #refuseEnded({ deployment, plan }: Candidate): Promise<void> {
+    /**
+     * Resolves with why it cannot be known now; null when all programs run.
+     *
+     * @throws DeploymentFailed START_FAILED when a program of the release ended
+     */
+    async #refuseEnded({ deployment, plan, signal }: Candidate): Promise<string | null> {
         if (isContained(plan.runtime)) {
-            await this.#refuseStack(deployment, plan);
-            return;
+            return this.#refuseStack(deployment, plan, signal);
         }
         const ended = (await this.#parts.processes.of(deployment)).find(
             ({ exits, state }) => exits > 0 || state === 'failed'
@@ -188,12 +191,13 @@ export class Releases {
                 `${ended.name} ended with ${code ?? signal ?? 'an unknown code'}`
             );
         }
+        return null;
     }
 
     /** @throws DeploymentFailed START_FAILED when what listens on the port is not of this release */
     async #refuseForeign({ deployment, plan }: Candidate, port: number): Promise<void> {
         if (isContained(plan.runtime)) {
-            await this.#refuseStack(deployment, plan);
+            // The last good answer came with the engine's word that the port is theirs.
             return;
         }
         const service = await this.#parts.processes.web(deployment);
@@ -211,12 +215,30 @@ export class Releases {
         }
     }
 
-    /** @throws DeploymentFailed START_FAILED when a container ended, or the engine gave the port to none of them */
-    async #refuseStack(deployment: DeploymentRow, plan: ReleasePlan): Promise<void> {
-        const problem = await this.#parts.stacks.problem(deployment, plan);
+    /**
+     * Resolves with why the engine cannot be asked now, which may pass; null when all containers run.
+     *
+     * @throws DeploymentFailed START_FAILED when a container ended, or the engine gave the port to none of them
+     */
+    async #refuseStack(
+        deployment: DeploymentRow,
+        plan: ReleasePlan,
+        signal: AbortSignal
+    ): Promise<string | null> {
+        let problem: string | null;
+        try {
+            problem = await this.#parts.stacks.problem(deployment, plan);
+        } catch (error) {
+            signal.throwIfAborted();
+            if (isFailure(error) && error.code === 50302) {
+                throw error;
+            }
+            return (error as Error).message;
+        }
         if (problem !== null) {
             throw new DeploymentFailed('START_FAILED', problem);
         }
+        return null;
     }
 
     /** Lets the host of the project lead to the release. @throws DeploymentFailed SWITCH_FAILED; nothing was changed then */
@@ -243,13 +265,7 @@ export class Releases {
                 throw error;
             });
         } catch (error) {
-            throw new DeploymentFailed(
-                'SWITCH_FAILED',
-                `The engine could not be switched: ${(error as Error).message}`,
-                {
-                    cause: error
-                }
-            );
+            throw switchFailed(error);
         }
     }
 

@@ -90,7 +90,7 @@ export interface Deployment {
     readonly kept: boolean;
     readonly trigger: string;
     readonly finishedAt: string | null;
-    readonly steps: readonly { readonly name: string; readonly state: string }[];
+    readonly steps: readonly { readonly name: string; readonly state: string; readonly seconds: number }[];
 }
 
 /** What a test knows of an engine and a panel, in this process or in another one. */
@@ -173,8 +173,19 @@ export class DeployClient {
             .join('\n');
     }
 
-    /** Asks the engine on a connection of its own. */
-    page(domain: string, path = '/'): Promise<{ readonly status: number; readonly text: string }> {
+    /** Asks the engine on a connection of its own; once more where Caddy 2.6 reset it, as it may while it loads a configuration. */
+    async page(domain: string, path = '/'): Promise<{ readonly status: number; readonly text: string }> {
+        try {
+            return await this.#ask(domain, path);
+        } catch (error) {
+            if (((error as Error).cause as { code?: string }).code !== 'ECONNRESET') {
+                throw error;
+            }
+            return this.#ask(domain, path);
+        }
+    }
+
+    #ask(domain: string, path: string): Promise<{ readonly status: number; readonly text: string }> {
         return new Promise((resolve, reject) => {
             const sent = request(
                 { host: '127.0.0.1', port: this.httpPort, path, agent: false, headers: { host: domain } },

@@ -62,9 +62,16 @@ export const locationProxy = (address: string, behaviour: Behaviour, context: Co
     return proxy(behaviour, context, [{ dial: literal(upstream.dial) }], upstream.scheme, {});
 };
 
+/**
+ * Connections to upstreams that wait for the next request. They end before the five seconds are over after which Node, Apache and others close one
+ * themselves: a request that meets that end is lost. And a server that gets no more requests is soon without connections.
+ */
+const keepAlive: Part = { probe_interval: '30s', max_idle_conns_per_host: 32, idle_timeout: '4s' };
+
 /** Set on every proxy: otherwise the engine keeps each old configuration in memory as long as an idle connection lives. */
 export const httpTransport = (scheme: UpstreamAddress['scheme'], timeouts: Behaviour['timeouts']): Part => ({
     protocol: 'http',
+    ...(scheme === 'http' && { keep_alive: keepAlive }),
     ...(scheme === 'https' && { tls: {} }),
     ...(scheme === 'h2c' && { versions: ['h2c', '2'] }),
     ...timeoutFields(timeouts)
