@@ -271,6 +271,12 @@ export class TestEngine implements AsyncDisposable {
         await this.#ready();
     }
 
+    /** Runs a program where the engine lives, with its mounts. */
+    inside(program: string, ...args: readonly string[]): void {
+        const spaces = [`--net=/proc/${this.pid}/ns/net`, `--mount=/proc/${this.pid}/ns/mnt`];
+        execFileSync('nsenter', [...spaces, program, ...args]);
+    }
+
     /** Runs the engine's reload, as `systemctl reload docker` does. */
     reload(): void {
         this.#daemon.kill('SIGHUP');

@@ -227,6 +227,19 @@ describeOnEngines(
                 expect((await rig.get(`/images/${encodeURIComponent(single)}`)).data.update.state).to.equal(
                     'outdated'
                 );
+
+                // As often as the setting says; 0: never.
+                await rig.engine.importImage(single, 'third');
+                await rig.make('/images/push', { image: single });
+                await rig.post('/images/tag', { id: first.id, tag: single });
+                const count = () =>
+                    notices('image-outdated').filter(({ data }) => data?.['image'] === single).length;
+                await rig.host.setSettings({ ...rig.host.settings, checkHours: 0 });
+                await rig.host.clock.advance({ hours: 200 });
+                expect(count()).to.equal(1);
+                await rig.host.setSettings({ ...rig.host.settings, checkHours: 3 });
+                await rig.host.clock.advance({ hours: 3 });
+                expect(count()).to.equal(2);
             }
         );
     },

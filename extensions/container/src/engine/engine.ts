@@ -116,7 +116,7 @@ export class Engine {
     }
 
     async #find(setting: string | undefined): Promise<EngineInfo> {
-        let there: unknown = null;
+        let there: Error | null = null;
         for (const socket of setting === undefined ? places : [setting]) {
             try {
                 const response = await this.#request(socket, 'GET', '/version', {});
@@ -124,7 +124,7 @@ export class Engine {
             } catch (error) {
                 const { code } = ((error as FailureError).cause ?? {}) as { code?: string };
                 // One that hangs, or refuses, is there.
-                there ??= code === 'ENOENT' ? null : error;
+                there ??= code === 'ENOENT' ? null : (error as Error);
             }
         }
         throw there ?? missingEngine(setting);

@@ -18,6 +18,8 @@ type Placed = Pick<DeploymentRow, 'projectId' | 'number' | 'plan'>;
 
 /** The contract waits no longer. */
 const mostWaitSeconds = 900;
+/** What the release that serves gets at least to come up again. */
+const returnSeconds = 120;
 const logLines = 200;
 /** Code of the plugin `container` for a stack whose containers do not run as they should. */
 const deployFailed = 42252;
@@ -34,6 +36,7 @@ export class Stacks {
      * Makes the stack of a release what it should be, and waits until its containers run. An image gets a stack of its own; a compose file is applied
      * in place, and goes back by itself when it does not come up.
      *
+     * @param log - null on the way back to the release that serves, which gets more time: another one's limit is no measure for it
      * @throws DeploymentFailed START_FAILED, HOOK_FAILED; TOOL_MISSING 50302
      */
     async start(candidate: Omit<Candidate, 'log'>, log: DeploymentLog | null): Promise<void> {
@@ -41,15 +44,19 @@ export class Stacks {
         const stack = nameOf(deployment, plan);
         const own = plan.runtime === 'container';
         const container = containerOf(this.#ctx);
-        const waitSeconds = Math.min(mostWaitSeconds, project.config.health.startSeconds);
+        const { startSeconds } = project.config.health;
+        const waitSeconds = Math.min(
+            mostWaitSeconds,
+            log === null ? Math.max(startSeconds, returnSeconds) : startSeconds
+        );
         const source = sourceOf(project, deployment, plan, env);
         try {
             await container.apply(
                 {
                     ...{ name: stack, waitSeconds, ...source },
                     description: `${project.name}, deployment ${deployment.number}`,
-                    // What a new stack printed is read before it goes.
-                    onFailure: own ? 'keep' : 'rollback'
+                    // What a new stack printed is read before it goes. The way back never leads to what it is a way from.
+                    onFailure: own || log === null ? 'keep' : 'rollback'
                 },
                 { signal }
             );

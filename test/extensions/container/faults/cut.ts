@@ -1,3 +1,6 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
@@ -11,9 +14,9 @@ import type { ContainerRig } from '../support/rig.ts';
 export const lab = Lab.script();
 
 /** Begins a build of a Dockerfile, and gives the number of its task. */
-async function build(rig: ContainerRig, lines: string): Promise<number> {
+async function build(rig: ContainerRig, lines: string, more: Record<string, string> = {}): Promise<number> {
     const { data } = await rig.post('/builds', { tag: 'cut/app:1' });
-    const context = archiveOf({ Dockerfile: `FROM ${image}\n${lines}\n` });
+    const context = archiveOf({ Dockerfile: `FROM ${image}\n${lines}\n`, ...more });
     const headers = { 'content-type': 'application/x-tar' };
     const sent = await rig.host.as('admin').put(`/builds/${data.id}/context`, context, { headers });
     return (sent.data as { id: number }).id;
@@ -61,6 +64,28 @@ describeOnEngines(lab, 'What is cut', (real) => {
         expect((await rig.host.tasks.wait(id)).state).to.equal('cancelled');
         await until(() => asleep(seconds) === 0, 'its end');
         expect((await rig.get(`/images/${encodeURIComponent('cut/app:1')}`)).code).to.equal(40400);
+    });
+
+    real('is a build that fills the disk of its engine: it says so, and it can be repeated', async (rig) => {
+        // Both engines unpack a context before they build it.
+        const folder = rig.engine.kind === 'docker' ? join(rig.engine.root, 'data/tmp') : '/var/tmp';
+        rig.engine.inside('mount', '-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', folder);
+        const large = { 'a-file': 'x'.repeat(2 ** 23) };
+        let id = await build(rig, 'COPY a-file /', large);
+        const { state, error } = (await rig.host.tasks.wait(id)) as {
+            state: string;
+            error: { code: number; message: string } | null;
+        };
+        expect([state, error?.code]).to.equal(['failed', 42254]);
+        // Podman says no word of why.
+        const words = rig.engine.kind === 'docker' ? /no space left on device/ : /status 500/;
+        expect(error?.message).to.match(words);
+        expect((await rig.get(`/images/${encodeURIComponent('cut/app:1')}`)).code).to.equal(40400);
+        expect(readdirSync(join(rig.folder, 'stacks/.builds'))).to.equal([]);
+        rig.engine.inside('umount', folder);
+        id = await build(rig, 'COPY a-file /', large);
+        expect((await rig.host.tasks.wait(id)).state).to.equal('succeeded');
+        await rig.ask('DELETE', `/images/${encodeURIComponent('cut/app:1')}`);
     });
 
     real('is the log of a build that prints without end, and the build goes on', async (rig) => {
