@@ -102,7 +102,7 @@ describe('A project', { timeout: limitMs }, () => {
         expect((await rig.page('app.test')).text).to.equal('v2');
         // The engine let go of the old release by itself.
         const drain = second.steps.find(({ name }) => name === 'drain');
-        expect(drain?.seconds).to.be.below(30);
+        expect(drain?.seconds ?? 60).to.be.below(30);
         const { text: archive } = await rig.get(`/deployments/${second.id}/artifact`);
         expect(archive).to.contain('server.js').and.to.contain('v2');
         expect(second.artifact?.sha256).to.equal(createHash('sha256').update(archive).digest('hex'));
