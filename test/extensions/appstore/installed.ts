@@ -277,6 +277,8 @@ describe('Installed apps on a real engine', { timeout: limitMs }, () => {
         const { data: history } = await rig.get('/installed/wiki/history');
         const first = history.find(({ version, backup }: Part) => version === '1.0.0' && backup !== null);
         expect((await rig.post('/installed/wiki/rollback', { revision: 1 })).code).to.equal(40001);
+        // Of the backups that changes make, one is kept: also that which a change goes back to goes after it.
+        await rig.host.setSettings({ ...rig.host.settings, backupsKept: 1 });
         await rig.make('/installed/wiki/rollback', { revision: first.revision });
         expect(await get('wiki')).to.include({ version: '1.0.0', state: 'running', address });
         expect(rig.answer(address)?.body).to.equal('first\n');
@@ -286,6 +288,9 @@ describe('Installed apps on a real engine', { timeout: limitMs }, () => {
         await rig.make('/installed/wiki/restore', { backup: backups[0].id });
         expect(rig.answer(address)?.body).to.equal('second\n');
         const made = await rig.make('/installed/wiki/backups');
+        const { data: kept } = await rig.get('/installed/wiki/backups');
+        expect([kept.length, kept[0].id, kept[1].id > backups[0].id]).to.equal([2, made.id, true]);
+        await rig.host.setSettings({ ...rig.host.settings, backupsKept: 3 });
         expect((await get('wiki')).state).to.equal('running');
         expect((await rig.ask('DELETE', `/installed/wiki/backups/${made.id}`)).status).to.equal(200);
         expect((await rig.post('/installed/wiki/restore', { backup: made.id })).code).to.equal(40400);

@@ -17,6 +17,7 @@ const limitMs = 120_000;
 let rig: DeployRig;
 
 const packageOf = (start: string): string => JSON.stringify({ name: 'app', scripts: { start } });
+type Program = { readonly name: string; readonly instance: number };
 const quick = { run: { drainSeconds: 1 }, health: { successes: 1 } };
 
 describe('A project', { timeout: limitMs }, () => {
@@ -88,11 +89,22 @@ describe('A project', { timeout: limitMs }, () => {
             source: { url: rig.git.url('app') },
             host: { domain: 'app.test' },
             ...quick,
-            run: { drainSeconds: 60 }
+            run: {
+                drainSeconds: 60,
+                workers: [{ name: 'worker', command: ['sleep', '1000'], instances: 2 }],
+                limits: { memoryBytes: 512 * 2 ** 20 }
+            },
+            health: { successes: 1, contains: 'v' }
         });
         await rig.serve(id);
         expect(await rig.page('app.test')).to.equal({ status: 200, text: 'v1' });
-        const [web] = (await rig.get(`/projects/${id}/processes`)).data;
+        const { data: programs } = await rig.get(`/projects/${id}/processes`);
+        expect(programs.map(({ name, instance }: Program) => `${name} ${instance}`)).to.equal([
+            'web 0',
+            'worker 0',
+            'worker 1'
+        ]);
+        const [web] = programs;
         expect(web).to.include({ name: 'web', instance: 0, state: 'running', restarts: 0 });
         const release = join(rig.folder, `projects/${id}/releases/1`);
         expect(readFileSync(join(release, 'built'), 'utf8')).to.equal('true');
@@ -167,6 +179,10 @@ describe('A project', { timeout: limitMs }, () => {
         const sick = await rig.deploy(id);
         expect([sick.state, sick.reason]).to.equal(['failed', 'UNHEALTHY']);
         expect(await rig.log(sick.id)).to.contain('It answered 500');
+        await rig.put(`/projects/${id}`, { health: { expectStatus: 500, contains: 'y', startSeconds: 1 } });
+        const other = await rig.deploy(id);
+        expect([other.state, other.reason]).to.equal(['failed', 'UNHEALTHY']);
+        expect(await rig.log(other.id)).to.contain('does not contain the text');
         await rig.put(`/projects/${id}`, {
             build: { kind: 'static', commands: [['sh', '-c', 'echo out; exit 7']] }
         });
@@ -185,10 +201,10 @@ describe('A project', { timeout: limitMs }, () => {
         expect((await rig.delete(`/projects/${id}/cache`)).code).to.equal(40950);
         // The queue is as long as the setting says; the newest of a project that waits is no further one.
         await rig.client.put('/api/plugins/deploy', { settings: { queue: 1, concurrentBuilds: 1 } });
-        const other = await rig.project({ name: 'other', source: { url: rig.git.url('bad') } });
-        const full = await rig.post(`/projects/${other}/deployments`);
+        const another = await rig.project({ name: 'other', source: { url: rig.git.url('bad') } });
+        const full = await rig.post(`/projects/${another}/deployments`);
         expect([full.status, full.code]).to.equal([429, 42950]);
-        expect((await rig.get(`/projects/${other}/deployments`)).data).to.equal([]);
+        expect((await rig.get(`/projects/${another}/deployments`)).data).to.equal([]);
         await rig.client.put('/api/plugins/deploy', { settings: { queue: 100, concurrentBuilds: 2 } });
         expect((await rig.post(`/deployments/${begun.id}/cancel`)).data).to.include({
             state: 'cancelled',
