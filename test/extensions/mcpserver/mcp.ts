@@ -3,6 +3,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Client, ProtocolError } from '@modelcontextprotocol/client';
 
+import { pluginModule } from '../../support/plugins/folder.ts';
 import { until } from '../../support/until.ts';
 import { orders, writeHelper } from './helper.ts';
 import { base, contentOf, createRig, type McpRig, type ToolData, watchTools } from './rig.ts';
@@ -43,8 +44,19 @@ const get = async (path: string): Promise<ToolData> => (await rig.panel.client.g
 describe('mcpserver: tools', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         helper = writeHelper();
+        helper.write(
+            'many',
+            pluginModule(`
+                for (let n = 0; n < 50; n += 1) {
+                    ctx.route({ method: 'GET', path: '/' + n, id: 'read' + n, access: 'read', summary: 'One of many', handler: () => ({ n }) });
+                }`)
+        );
         rig = await createRig({ more: [helper.path] });
-        await until(async () => (await rig.panel.client.get('/api/plugins/helper')).data.state === 'running');
+        for (const name of ['helper', 'many']) {
+            await until(
+                async () => (await rig.panel.client.get(`/api/plugins/${name}`)).data.state === 'running'
+            );
+        }
         token = await rig.token(all);
     });
     after({ timeout: limitMs }, async () => {
@@ -180,6 +192,35 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
         expect(await names(reading))
             .to.include('hosts__list')
             .and.to.not.include(['hosts__create', 'helper__rows']);
+        const whole = await rig.connect(rig.panel.client.token ?? '', 'auto');
+        await rig.set({ tools: ['*'] });
+        const every = await names(whole);
+        expect(every.length).to.be.above(100);
+        expect(every).to.equal([...new Set(every)].sort());
+        // The client reads all pages by itself.
+        const page = await rig.panel.client.call('POST', `${base}/mcp`, {
+            headers: {
+                accept: 'application/json, text/event-stream',
+                'mcp-protocol-version': '2026-07-28',
+                'mcp-method': 'tools/list'
+            },
+            body: {
+                ...{ jsonrpc: '2.0', id: 1, method: 'tools/list' },
+                params: {
+                    _meta: {
+                        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+                        'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+                        'io.modelcontextprotocol/clientCapabilities': {}
+                    }
+                }
+            }
+        });
+        const { tools, nextCursor } = JSON.parse(page.text).result;
+        expect([tools.map(({ name }: ToolData) => name), typeof nextCursor]).to.equal([
+            every.slice(0, 100),
+            'string'
+        ]);
+        await rig.set({ tools: ['hosts.*', '*.log', 'users.create'] });
         const client = await rig.connect(token, 'auto');
         expect(await names(client))
             .to.include(['hosts__create', 'helper__log'])
@@ -332,6 +373,9 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
         const failed = await get('/calls?tool=hosts__get&outcome=failure&limit=1');
         expect(failed[0]).to.include({ tool: 'hosts__get', code: 40400, client: 'test agent' });
         expect(await get('/calls?tool=hosts__get&outcome=success')).to.equal([]);
+        const newest = await admin.get(`${base}/calls?limit=1`);
+        const older = /<([^>]+)>; rel="next"/.exec(String(newest.headers['link']))?.[1] ?? '';
+        expect((await admin.get(older)).data[0].tool).to.equal('hosts__list');
         expect(await get('/calls?from=2100-01-01T00:00:00Z')).to.equal([]);
         expect(await get('/calls?to=2000-01-01T00:00:00Z')).to.equal([]);
         const operator = await rig.panel.tokenOf('operator');
