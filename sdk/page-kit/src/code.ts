@@ -69,6 +69,29 @@ const theme = EditorView.theme({
     }
 });
 
+/** What is typed over a selection. The browser itself would keep the colours of what it replaces, in a style attribute that the policy refuses. */
+const replacing = EditorView.domEventHandlers({
+    beforeinput(event, view) {
+        const { state } = view;
+        if (
+            event.inputType !== 'insertText' ||
+            event.data === null ||
+            event.isComposing ||
+            state.readOnly ||
+            state.selection.main.empty
+        ) {
+            return false;
+        }
+        event.preventDefault();
+        view.dispatch({
+            ...state.replaceSelection(event.data),
+            userEvent: 'input.type',
+            scrollIntoView: true
+        });
+        return true;
+    }
+});
+
 /** Shows an editor in an element. Tab indents; Escape and then Tab leaves it. */
 export async function showEditor(
     element: HTMLElement,
@@ -92,6 +115,7 @@ export async function showEditor(
                 search({ top: true }),
                 syntaxHighlighting(colors),
                 theme,
+                replacing,
                 await languageOf(fileName),
                 editable.of(EditorState.readOnly.of(isReadOnly)),
                 EditorView.contentAttributes.of({ 'aria-label': label }),

@@ -20,7 +20,10 @@ export interface PropertyUi {
     readonly column?: number | false;
     /** Colours of the states that the value names. */
     readonly tones?: Readonly<Record<string, Tone>>;
-    /** The value is the id of an item of this list: the `operationId` of its route, such as `hosts.list`. */
+    /**
+     * The value is the id of an item of this list: the `operationId` of its route, such as `hosts.list`. With the widget `cron` it is the
+     * POST that takes `schedule`, `timezone` and `count`, and answers with what that is in words (`text`) and its next `times`.
+     */
     readonly ref?: string;
 }
 

@@ -107,7 +107,7 @@ const fields = {
             'Five fields, six with seconds first, or @yearly, @monthly, @weekly, @daily, @hourly, @reboot'
         )
         .label('Schedule')
-        .meta({ ui: { widget: 'cron' } }),
+        .meta({ ui: { widget: 'cron', ref: 'cronjob.previewSchedule' } }),
     timezone: joi
         .string()
         .max(64)

@@ -48,6 +48,15 @@ export function useListPath(operationId: string | undefined): {
     };
 }
 
+/** The path of an operation by its id, such as `cronjob.preview`: null without an id, and where the user sees no such operation. */
+export function useOperation(operationId: string | undefined, method: string): string | null {
+    const { data } = useDocument(operationId?.split('.')[0] ?? null, operationId !== undefined);
+    const found = Object.entries(data?.paths ?? {}).find(
+        ([, methods]) => methods[method]?.operationId === operationId
+    );
+    return found?.[0] ?? null;
+}
+
 const loaded = new Map<string, Promise<Table>>();
 
 /** The document in the user's language: the panel's own words first, then those that the plugins bring. */

@@ -4,15 +4,20 @@ import { useState } from 'preact/hooks';
 
 import { useListPath } from '../api/document.ts';
 import { useRead } from '../api/queries.ts';
+import { CodeBox, isCode } from '../kit/code.tsx';
 import { t } from '../words/t.ts';
 import { type Plain, plain, type Schema } from './schema.ts';
+import { Times } from './times.tsx';
 
 /** What every control gets. */
 export interface EntryProps {
     readonly name: string;
+    readonly title: string;
     readonly schema: Schema;
     readonly shape: Plain;
     readonly value: unknown;
+    /** The values of all fields beside this one. */
+    readonly among: Readonly<Record<string, unknown>>;
     readonly isRequired: boolean;
     readonly errors: Readonly<Record<string, string>>;
     readonly id: string;
@@ -22,19 +27,22 @@ export interface EntryProps {
 
 /** Shows the control. */
 export function Entry(props: EntryProps): JSX.Element {
-    switch (props.shape.kind) {
+    const { kind, schema } = props.shape;
+    if (schema['x-ui']?.widget === 'cron') {
+        return (
+            <>
+                <TextEntry {...props} />
+                <Times {...props} />
+            </>
+        );
+    }
+    switch (kind) {
         case 'boolean':
             return <BooleanEntry {...props} />;
         case 'choice':
             return <ChoiceEntry {...props} />;
-        case 'number':
-            return props.shape.schema['x-ui']?.ref === undefined ? (
-                <TextEntry {...props} />
-            ) : (
-                <ReferenceEntry {...props} />
-            );
         case 'lines':
-            return <LinesEntry {...props} />;
+            return isCode(schema.contentMediaType) ? <CodeEntry {...props} /> : <LinesEntry {...props} />;
         case 'texts':
             return <TextsEntry {...props} />;
         case 'map':
@@ -42,7 +50,7 @@ export function Entry(props: EntryProps): JSX.Element {
         case 'json':
             return <JsonEntry {...props} />;
         default:
-            return props.shape.schema['x-ui']?.ref === undefined ? (
+            return schema['x-ui']?.ref === undefined ? (
                 <TextEntry {...props} />
             ) : (
                 <ReferenceEntry {...props} />
@@ -87,12 +95,13 @@ function BooleanEntry({ id, describedBy, shape, value, onChange }: EntryProps) {
     );
 }
 
-function ChoiceEntry({ id, describedBy, shape, value, isRequired, onChange }: EntryProps) {
+function ChoiceEntry({ id, describedBy, shape, value, isRequired, onChange, errors, name }: EntryProps) {
     const present = value ?? shape.schema.default;
     return (
         <select
             id={id}
             aria-describedby={describedBy}
+            aria-invalid={errors[name] !== undefined}
             value={present === undefined ? '' : String(present)}
             onChange={({ currentTarget: { value: text } }) =>
                 onChange(shape.choices.find((each) => String(each.value) === text)?.value)
@@ -143,11 +152,24 @@ function ReferenceEntry(props: EntryProps) {
     );
 }
 
-function LinesEntry({ id, describedBy, value, onChange, shape }: EntryProps) {
+function CodeEntry({ title, describedBy, value, onChange, shape }: EntryProps) {
+    return (
+        <CodeBox
+            label={title}
+            media={shape.schema.contentMediaType ?? ''}
+            describedBy={describedBy}
+            initial={value === null || value === undefined ? '' : String(value)}
+            onChange={(text) => onChange(text === '' ? undefined : text)}
+        />
+    );
+}
+
+function LinesEntry({ id, describedBy, value, onChange, shape, errors, name }: EntryProps) {
     return (
         <textarea
             id={id}
             aria-describedby={describedBy}
+            aria-invalid={errors[name] !== undefined}
             rows={6}
             spellcheck={false}
             placeholder={placeholderOf(shape.schema)}
@@ -158,7 +180,7 @@ function LinesEntry({ id, describedBy, value, onChange, shape }: EntryProps) {
 }
 
 /** A list of texts or numbers: one a line. */
-function TextsEntry({ id, describedBy, value, onChange, shape }: EntryProps) {
+function TextsEntry({ id, describedBy, value, onChange, shape, errors, name }: EntryProps) {
     const isNumber = plain(shape.schema.items ?? {}).kind === 'number';
     const [text, setText] = useState(Array.isArray(value) ? value.join('\n') : '');
     const take = (next: string): void => {
@@ -171,6 +193,7 @@ function TextsEntry({ id, describedBy, value, onChange, shape }: EntryProps) {
             <textarea
                 id={id}
                 aria-describedby={describedBy}
+                aria-invalid={errors[name] !== undefined}
                 rows={Math.min(Math.max(text.split('\n').length, 2), 8)}
                 spellcheck={false}
                 value={text}

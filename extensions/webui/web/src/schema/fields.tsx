@@ -20,6 +20,8 @@ interface FieldProps {
     readonly title: string;
     readonly schema: Schema;
     readonly value: unknown;
+    /** The values of all fields beside this one. */
+    readonly among: Values;
     readonly isRequired: boolean;
     readonly errors: Readonly<Record<string, string>>;
     readonly onChange: (value: unknown) => void;
@@ -46,6 +48,7 @@ export function Properties({
             title={titleOf(key, each)}
             schema={each}
             value={value[key]}
+            among={value}
             isRequired={isRequired(key)}
             errors={errors}
             onChange={(next) => onChange({ ...value, [key]: next })}

@@ -4,6 +4,7 @@ import { useRef, useState } from 'preact/hooks';
 
 import { ApiFailure } from '../api/failure.ts';
 import { Button } from '../kit/button.tsx';
+import { useSubmit } from '../kit/once.ts';
 import { t } from '../words/t.ts';
 import { Properties } from './fields.tsx';
 import type { Schema } from './schema.ts';
@@ -43,19 +44,13 @@ export function SchemaForm({
             setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
         }
     };
+    const { isBusy, onSubmit } = useSubmit(send);
     const errors = failure?.fields ?? {};
     const hasOwnPlace =
         Object.keys(errors).length > 0 &&
         Object.keys(errors).every((path) => schema.properties?.[path.split('.')[0] ?? '']);
     return (
-        <form
-            ref={form}
-            noValidate
-            onSubmit={(event) => {
-                event.preventDefault();
-                void send();
-            }}
-        >
+        <form ref={form} noValidate onSubmit={onSubmit}>
             {children}
             <Properties schema={schema} value={value} errors={errors} onChange={setValue} />
             {failure === null || hasOwnPlace ? null : (
@@ -68,7 +63,7 @@ export function SchemaForm({
             )}
             <footer>
                 {onCancel === undefined ? null : <Button onPress={onCancel}>{t('Cancel')}</Button>}
-                <Button look="primary" type="submit">
+                <Button look="primary" type="submit" isSending={isBusy}>
                     {action}
                 </Button>
             </footer>

@@ -39,6 +39,7 @@ const handMade: Readonly<Record<string, string>> = {
     appstore: '/appstore',
     backup: '/backup',
     container: '/containers',
+    database: '/database',
     deploy: '/deploy',
     monitoring: '/monitoring'
 };

@@ -1,0 +1,63 @@
+/** The servers of databases. */
+import { Link } from 'wouter-preact';
+
+import { useRead } from '../../api/queries.ts';
+import { Page, Waiting } from '../../kit/page.tsx';
+import { Table } from '../../kit/table.tsx';
+import { Badge } from '../../kit/value.tsx';
+import { t } from '../../words/t.ts';
+import { base, type Server } from './database-view.ts';
+
+const tones = { online: 'good', offline: 'bad' } as const;
+
+/** The screen. */
+export default function Databases() {
+    const { data, error } = useRead<readonly Server[]>(`${base}/servers`);
+    return (
+        <Page
+            title={t('Databases')}
+            lead={t('Servers, what is in them, and a console for statements.')}
+            actions={
+                <Link class="button" href="/p/database">
+                    {t('Servers, accounts and dumps')}
+                </Link>
+            }
+        >
+            {data === undefined ? (
+                <Waiting error={error} />
+            ) : (
+                <Table
+                    caption={t('Servers')}
+                    rows={data}
+                    icon="database"
+                    empty={t('No server is here yet: register one that runs, or let the panel run one.')}
+                    firstStep={
+                        <Link class="button primary" href="/p/database">
+                            {t('Add one')}
+                        </Link>
+                    }
+                    keyOf={({ id }) => String(id)}
+                    columns={[
+                        {
+                            key: 'name',
+                            title: t('Name'),
+                            cell: ({ id, name }) => <Link href={`/database/${id}`}>{name}</Link>
+                        },
+                        {
+                            key: 'state',
+                            title: t('State'),
+                            cell: ({ state }) => (
+                                <Badge text={state} tone={tones[state as keyof typeof tones]} />
+                            )
+                        },
+                        {
+                            key: 'kind',
+                            title: t('Kind'),
+                            cell: ({ kind, serverVersion }) => `${kind} ${serverVersion ?? ''}`
+                        }
+                    ]}
+                />
+            )}
+        </Page>
+    );
+}
