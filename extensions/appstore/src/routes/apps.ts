@@ -70,6 +70,7 @@ async function viewer(ctx: Ctx, { planner, store, machine }: Services, language:
             categories: [...about.categories],
             architectures: [...about.architectures],
             website: about.website,
+            icon: row.icon !== null,
             available: why === null,
             why,
             installed: installed

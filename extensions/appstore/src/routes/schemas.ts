@@ -104,6 +104,7 @@ export const appFields = {
         .required()
         .label('Website')
         .meta({ ui: { column: false } }),
+    icon: joi.boolean().required().label('Has an icon').meta(column(8)),
     signed: joi.boolean().required().label('Signed').meta(column(5)),
     available: joi.boolean().required().label('Can be installed').meta(column(6)),
     why: joi

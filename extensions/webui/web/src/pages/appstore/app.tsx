@@ -12,10 +12,10 @@ import { filled } from '../../schema/changes.ts';
 import { SchemaForm } from '../../schema/form.tsx';
 import type { Schema } from '../../schema/schema.ts';
 import { showTask } from '../../shell/tasks.tsx';
-import { quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { base, type Plan, schemaOf, type WholeApp } from './appstore-view.ts';
-import { Changes } from './changes.tsx';
+import { AppIcon } from './icon.tsx';
+import { PlanView } from './plan.tsx';
 
 /** The request of an install, as the plan was made for it. */
 type Install = Readonly<Record<string, unknown>>;
@@ -44,7 +44,10 @@ export default function AppPage() {
             ) : (
                 <>
                     <section class="card">
-                        <p class="lead">{[app.tagline, app.version].filter(Boolean).join(' · ')}</p>
+                        <p class="lead row">
+                            <AppIcon app={app} size={48} />
+                            {[app.tagline, app.version].filter(Boolean).join(' · ')}
+                        </p>
                         <p class="prose">{app.description.markdown}</p>
                         {app.installed.length === 0 ? null : (
                             <p>{t('Installed as {names}', { names: app.installed.join(', ') })}</p>
@@ -113,7 +116,7 @@ function Summary({
     readonly plan: Plan;
     readonly onBack: () => void;
 }) {
-    const { consent, warnings, images, memoryBytes, difference } = plan;
+    const { consent } = plan;
     const begin = async (): Promise<void> => {
         const body = { ...install, ...(consent === null ? {} : { consent }) };
         await call<{ id: number }>('POST', `${base}/installed`, { body }).then(({ data }) => {
@@ -124,25 +127,7 @@ function Summary({
     };
     return (
         <>
-            {warnings.map((each) => (
-                <p key={each} class="notice">
-                    {each}
-                </p>
-            ))}
-            <dl class="facts">
-                <div>
-                    <dt>{t('Images')}</dt>
-                    <dd>{images.map(({ image }) => image).join(', ')}</dd>
-                </div>
-                {memoryBytes === null ? null : (
-                    <div>
-                        <dt>{t('Memory')}</dt>
-                        <dd>{quantity(memoryBytes, 'byte')}</dd>
-                    </div>
-                )}
-            </dl>
-            <h3>{t('What is new on this machine')}</h3>
-            <Changes difference={difference} />
+            <PlanView plan={plan} />
             <footer class="row">
                 <Button onPress={onBack}>{t('Back')}</Button>
                 <Button look="primary" onPress={begin}>

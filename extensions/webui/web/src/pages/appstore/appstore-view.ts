@@ -14,6 +14,7 @@ export interface App {
     readonly tagline: string;
     readonly version: string;
     readonly categories: readonly string[];
+    readonly icon: boolean;
     readonly signed: boolean;
     /** Why it cannot be installed; null where it can. */
     readonly why: string | null;
@@ -50,7 +51,7 @@ export type Difference = Readonly<
     Record<string, { readonly added: readonly string[]; readonly removed: readonly string[] }>
 >;
 
-/** What an install would come to. */
+/** What an install or an update would come to. */
 export interface Plan {
     readonly images: readonly { readonly service: string; readonly image: string }[];
     readonly difference: Difference;

@@ -1,20 +1,16 @@
-/** The catalogue as cards, and the updates that wait with what each of them changes. */
+/** The catalogue as cards, and the updates that wait. */
 import { Link } from 'wouter-preact';
 
-import { call } from '../../api/client.ts';
-import { invalidate, useMay, useRead } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
 import { FilterText, useQueryValue } from '../../kit/filter.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
-import { confirm } from '../../kit/questions.tsx';
 import { Tabs, useTab } from '../../kit/tabs.tsx';
-import { toastFailure } from '../../kit/toast.tsx';
-import { showTask } from '../../shell/tasks.tsx';
 import { t } from '../../words/t.ts';
-import { type App, base, type Update } from './appstore-view.ts';
-import { Changes } from './changes.tsx';
+import { type App, base } from './appstore-view.ts';
+import { AppIcon } from './icon.tsx';
+import { Updates } from './updates.tsx';
 
 /** The screen. */
 export default function AppStore() {
@@ -66,10 +62,12 @@ function Catalogue() {
     );
 }
 
-function Card({ app: { key, title, tagline, version, signed, why, installed } }: { readonly app: App }) {
+function Card({ app }: { readonly app: App }) {
+    const { key, title, tagline, version, signed, why, installed } = app;
     return (
         <li class="card">
-            <h2>
+            <h2 class="row">
+                <AppIcon app={app} size={40} />
                 <Link href={`/appstore/app?key=${encodeURIComponent(key)}`}>{title}</Link>
             </h2>
             <p>{tagline}</p>
@@ -81,45 +79,4 @@ function Card({ app: { key, title, tagline, version, signed, why, installed } }:
             </p>
         </li>
     );
-}
-
-function Updates() {
-    const { data, error } = useRead<readonly Update[]>(`${base}/updates`);
-    const may = useMay();
-    if (data === undefined) {
-        return <Waiting error={error} />;
-    }
-    return data.length === 0 ? (
-        <p class="empty">{t('All apps are up to date')}</p>
-    ) : (
-        <ul class="apps" aria-label={t('Updates')}>
-            {data.map((each) => (
-                <li key={each.name} class="card">
-                    <h2>{each.name}</h2>
-                    <p>
-                        {each.from} → <strong>{each.to}</strong>
-                    </p>
-                    {each.diff === null ? null : <Changes difference={each.diff} />}
-                    {each.why === null ? null : <p class="dim">{each.why}</p>}
-                    {may('appstore:run') && !each.needsConsent ? (
-                        <Button look="primary" onPress={() => update(each)}>
-                            {t('Update')}
-                        </Button>
-                    ) : null}
-                </li>
-            ))}
-        </ul>
-    );
-}
-
-/** Begins an update; its data are backed up before. Failures are shown. */
-async function update({ name, to }: Update): Promise<void> {
-    if (await confirm(t('Update {name} to {version}?', { name, version: to }), t('Update'))) {
-        const path = `${base}/installed/${encodeURIComponent(name)}/update`;
-        await call<{ id: number }>('POST', path, { body: { version: to } }).then(
-            ({ data }) => showTask(data.id),
-            toastFailure
-        );
-        await invalidate(base);
-    }
 }

@@ -1,4 +1,6 @@
 /** Previews of pull requests: what each of them runs, and the approval of code that comes from a fork. */
+import { useState } from 'preact/hooks';
+
 import { useMay } from '../../api/queries.ts';
 import { type Rows, useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
@@ -8,6 +10,7 @@ import { Table } from '../../kit/table.tsx';
 import { Badge, Value } from '../../kit/value.tsx';
 import { t } from '../../words/t.ts';
 import { act } from './act.ts';
+import { Attempt } from './attempt.tsx';
 import { base, previewStates, tones } from './deploy-view.ts';
 
 /** A preview. */
@@ -22,6 +25,8 @@ export interface Preview {
     readonly approvedCommit: string | null;
     readonly state: string;
     readonly domain: string;
+    /** Its last one; null before the first. */
+    readonly deploymentId: number | null;
     readonly expiresAt: string;
 }
 
@@ -95,13 +100,14 @@ function Address({ domain, state }: Preview) {
 }
 
 function Actions({
-    preview: { id, number, fork, commit, approvedCommit, state }
+    preview: { id, number, fork, commit, approvedCommit, state, deploymentId }
 }: {
     readonly preview: Preview;
 }) {
     const may = useMay();
     const path = `${base}/previews/${id}`;
     const isOpen = state !== 'closed';
+    const [isLooking, setLooking] = useState(false);
     const approve = async (): Promise<void> => {
         const text = t(
             'Code of a fork runs on this machine once you approve it. Look at commit {commit} of pull request #{number} first: exactly this one is built.',
@@ -121,8 +127,20 @@ function Actions({
             await act(path, 'DELETE', '', t('End'));
         }
     };
+    const look =
+        deploymentId === null || !may('deploy:logs') ? null : (
+            <>
+                <Button look="quiet" onPress={() => setLooking(true)}>
+                    {t('What happened')}
+                </Button>
+                {isLooking ? (
+                    <Attempt id={deploymentId} number={number} onClose={() => setLooking(false)} />
+                ) : null}
+            </>
+        );
     return isOpen ? (
         <>
+            {look}
             {fork && approvedCommit !== commit && may('deploy:approve') ? (
                 <Button look="primary" onPress={approve}>
                     {t('Approve …')}
@@ -137,5 +155,7 @@ function Actions({
                 </Button>
             ) : null}
         </>
-    ) : null;
+    ) : (
+        look
+    );
 }

@@ -1,0 +1,43 @@
+/** How the last deployment of a preview went. */
+import { useRead } from '../../api/queries.ts';
+import { Dialog } from '../../kit/dialog.tsx';
+import { Log } from '../../kit/log.tsx';
+import { Waiting } from '../../kit/page.tsx';
+import { Badge } from '../../kit/value.tsx';
+import { t } from '../../words/t.ts';
+import { base, type Deployment, tones } from './deploy-view.ts';
+import { Steps } from './steps.tsx';
+
+/** Its state, why it failed, its steps and its log. @param number - of the pull request */
+export function Attempt({
+    id,
+    number,
+    onClose
+}: {
+    readonly id: number;
+    readonly number: number;
+    readonly onClose: () => void;
+}) {
+    const path = `${base}/deployments/${id}`;
+    const { data, error } = useRead<Deployment>(path);
+    return (
+        <Dialog title={t('Preview of pull request #{number}', { number })} onClose={onClose} isWide>
+            {data === undefined ? (
+                <Waiting error={error} />
+            ) : (
+                <>
+                    <p>
+                        <Badge text={data.state} tone={tones[data.state]} />
+                    </p>
+                    {data.reason === null ? null : (
+                        <p class="failure">
+                            <code>{data.reason}</code>
+                        </p>
+                    )}
+                    <Steps steps={data.steps} />
+                </>
+            )}
+            <Log path={`${path}/log`} title={t('Log')} />
+        </Dialog>
+    );
+}
