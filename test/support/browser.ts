@@ -114,7 +114,7 @@ export async function openPage(
     const faults: Faults = { policy: [], errors: [], foreign: [], missing: [] };
     await page.exposeFunction('tellViolation', (text: string) => faults.policy.push(text));
     await page.addInitScript(
-        "document.addEventListener('securitypolicyviolation', (event) => tellViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`))"
+        "document.addEventListener('securitypolicyviolation', (event) => tellViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sample} ${event.sourceFile}:${event.lineNumber}:${event.columnNumber}`))"
     );
     page.on('pageerror', (error) => faults.errors.push(error.message));
     page.on('request', (request) => {

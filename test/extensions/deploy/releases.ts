@@ -5,13 +5,16 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { itInBrowser, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
+import { enter, finish, isSound, visit } from '../webui/rig.ts';
 import { DeployRig, server, withoutSandbox } from './support/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 const real = itUnless(withoutSandbox, it);
+const inBrowser = itInBrowser(it, noBrowser ?? withoutSandbox);
 
 const limitMs = 120_000;
 let rig: DeployRig;
@@ -23,7 +26,7 @@ const quick = { run: { drainSeconds: 1 }, health: { successes: 1 } };
 describe('A project', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         if (withoutSandbox === undefined) {
-            rig = await DeployRig.start();
+            rig = await DeployRig.start({}, ['webui']);
         }
     });
 
@@ -217,6 +220,38 @@ describe('A project', { timeout: limitMs }, () => {
         expect(readdirSync(join(rig.folder, `projects/${id}/releases`))).to.equal([]);
         expect(readdirSync(join(rig.folder, `projects/${id}/builds`))).to.equal([]);
         expect(readdirSync(join(rig.folder, `projects/${id}/artifacts`))).to.equal([]);
+    });
+
+    inBrowser('shows on its page what serves, deploys, and goes back to what served before', async () => {
+        const { data: projects } = await rig.get('/projects');
+        const { id } = projects.find(({ name }: { name: string }) => name === 'site');
+        const browser = await startBrowser();
+        try {
+            const watched = await openPage(browser, rig.panel.port);
+            const { page } = watched;
+            await enter(page, rig.client);
+            await visit(page, `/deploy/${id}`);
+            const releases = page.getByRole('list', { name: 'Releases' });
+            const release = (number: number) =>
+                releases.getByRole('article').filter({ hasText: `#${number}` });
+            const isLive = (number: number): Promise<void> =>
+                release(number).locator('.badge.good', { hasText: 'live' }).waitFor({ timeout: 60_000 });
+            await isLive(3);
+            rig.git.commit('site', { 'index.html': 'three' });
+            await page.getByRole('button', { name: 'Deploy', exact: true }).click();
+            await isLive(4);
+            expect((await rig.page('site.test')).text).to.equal('three');
+            await release(4).getByRole('list', { name: 'Steps' }).waitFor();
+            await isSound(page, 'a release that serves');
+            await release(3).getByRole('button', { name: 'Go back to it …' }).click();
+            await page.getByRole('dialog').getByRole('button', { name: 'Go back to it' }).click();
+            await isLive(5);
+            expect((await rig.page('site.test')).text).to.equal('one');
+            await release(4).getByText('retired').waitFor();
+            await finish(watched);
+        } finally {
+            await browser.close();
+        }
     });
 
     real('whose host cannot be made fails there, and leaves nothing but what was there', async () => {

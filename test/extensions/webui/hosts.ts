@@ -131,6 +131,32 @@ describe('the screens of hosts', { timeout: 2 * limitMs }, () => {
         await finish(watched);
     });
 
+    itWithBrowser('makes one host on a slow network, however often it is sent', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        await visit(page, '/hosts/new');
+        await page.getByLabel('Name', { exact: true }).fill('slow.example');
+        await page.getByLabel('Address', { exact: true }).fill('127.0.0.1:3000');
+        await page.getByText('The engine takes it.').waitFor();
+        const sent: string[] = [];
+        await page.route('**/api/hosts', async (route) => {
+            sent.push(route.request().method());
+            await until(() => isImpatient, 'the user to press again');
+            await route.continue();
+        });
+        let isImpatient = false;
+        await page.getByLabel('Address', { exact: true }).press('Enter');
+        await until(() => sent.includes('POST'), 'it to be sent');
+        await page.getByLabel('Address', { exact: true }).press('Enter');
+        await page.getByRole('button', { name: 'Create the host' }).press('Enter');
+        isImpatient = true;
+        await page.getByRole('heading', { name: 'slow.example' }).waitFor();
+        expect(sent.filter((method) => method === 'POST')).to.equal(['POST']);
+        await page.unrouteAll({ behavior: 'wait' });
+        await rig.panel.client.delete(`/api/hosts/${(await hostOf('slow.example'))?.id}`);
+        await finish(watched);
+    });
+
     itWithBrowser('copies, disables and removes by the menu, and gives the focus back', async () => {
         const watched = await rig.open();
         const { page } = watched;

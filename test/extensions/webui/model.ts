@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { modelOf } from '@portico/sdk/page/model';
@@ -14,6 +16,7 @@ import { type Operation, operationsOf } from '../../../extensions/webui/web/src/
 import { changed, filled, initialValue } from '../../../extensions/webui/web/src/schema/changes.ts';
 import type { Document } from '../../../extensions/webui/web/src/schema/document.ts';
 import { inWords, plain, type Schema } from '../../../extensions/webui/web/src/schema/schema.ts';
+import { said, setWords, type Table } from '../../../extensions/webui/web/src/words/t.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 
 export const lab = Lab.script();
@@ -255,5 +258,40 @@ describe('reading a schema', () => {
         expect(filled({ name: 'x', note: '', other: undefined })).to.equal({ name: 'x' });
         expect(changed(schema, before, { name: 'a', note: '' })).to.equal({ note: null });
         expect(changed(schema, before, { name: 'c', note: 'b' })).to.equal({ name: 'c' });
+    });
+});
+
+describe('words of the panel in another language', () => {
+    const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+
+    before(() => setWords(JSON.parse(read('extensions/webui/web/src/words/zh.json')) as Table));
+    after(() => setWords({}));
+
+    it('are found for sentences whose values are filled in', () => {
+        expect(said('shop.example resolves to 192.0.2.1, 192.0.2.2')).to.equal(
+            'shop.example 解析为 192.0.2.1, 192.0.2.2'
+        );
+        expect(said('127.0.0.1:1: the connection is refused; 127.0.0.1:2: no answer in time')).to.equal(
+            '127.0.0.1:1：连接被拒绝; 127.0.0.1:2：未及时应答'
+        );
+        expect(said('A sentence (of a plugin) that no table has')).to.equal(
+            'A sentence (of a plugin) that no table has'
+        );
+    });
+
+    it('exist for every line of the checklist of a host', () => {
+        const source = read('core/src/features/hosts/checks/checklist.ts')
+            .replaceAll('${evidence}', 'Issued by x, valid until x')
+            .replaceAll(/\$\{[^}]*'is' : 'are'\}/g, 'is')
+            .replaceAll('${fault}', "cannot be read by the engine's user (x)");
+        const lines = [
+            ...source.matchAll(/(?:evidence|remedy): *(?:[^,\n`']*\? *)?(?:'([^']+)'|"([^"]+)"|`([^`]+)`)/g)
+        ]
+            .map((found) => found.slice(1).find((each) => each !== undefined) ?? '')
+            .map((line) => line.replaceAll(/\$\{[^}]*\}/g, 'x'))
+            // What to send is the same in every language.
+            .filter((line) => !line.startsWith('POST /'));
+        expect(lines.length).to.be.above(20);
+        expect(lines.filter((line) => said(line) === line)).to.equal([]);
     });
 });

@@ -35,8 +35,9 @@ const startMs = 60_000;
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 // A frame lies in the main landmark of the panel's page, below its heading.
 const rulesOfPages = ['landmark-one-main', 'page-has-heading-one', 'region'];
-const desktop = { width: 1_280, height: 800 };
-const phone = { width: 360, height: 800 };
+// Pictures are for people, and as large as their screens.
+const desktop = keepsPictures ? { width: 1_440, height: 900 } : { width: 1_280, height: 800 };
+const phone = keepsPictures ? { width: 390, height: 844 } : { width: 360, height: 800 };
 const briefly = new Map([
     [desktop, 'light' as const],
     [phone, 'dark' as const]
@@ -212,7 +213,7 @@ export async function isSound(
         await page.setViewportSize(size);
         // What measures itself, such as a chart, follows the window a moment later.
         await until(async () => !(await page.evaluate(isWide)), `${screen} to fit into ${size.width} px`);
-        const schemes = !isBrief || keepsPictures ? (['light', 'dark'] as const) : [briefly.get(size)];
+        const schemes = isBrief ? [briefly.get(size)] : (['light', 'dark'] as const);
         for (const [index, colorScheme = null] of schemes.entries()) {
             await page.emulateMedia({ colorScheme });
             await keepPicture(page, `${screen} ${size.width} ${colorScheme}`);
@@ -227,6 +228,40 @@ export async function isSound(
     }
     await page.emulateMedia({ colorScheme: null });
     await page.setViewportSize(before);
+}
+
+/** Opens the form of what makes a new row, where the list has one, and looks at it. Answers whether there is one. */
+export async function isFormSound(page: Page, screen: string, axe: Look): Promise<boolean> {
+    const button = page.locator('main section .row.spread > .button.primary');
+    if ((await button.count()) === 0) {
+        return false;
+    }
+    await button.first().click();
+    const dialog = page.getByRole('dialog');
+    const hasForm = await dialog
+        .locator('form footer')
+        .waitFor({ timeout: 10_000 })
+        .then(
+            () => true,
+            () => false
+        );
+    if (!hasForm) {
+        // What asks nothing is done at once.
+        return false;
+    }
+    await until(
+        async () => (await page.locator('[aria-busy=true]').count()) === 0,
+        `${screen} to have its form`
+    );
+    const before = page.viewportSize() ?? desktop;
+    await page.setViewportSize(phone);
+    await until(async () => !(await page.evaluate(isWide)), `the form of ${screen} to fit`);
+    await keepPicture(page, `${screen} form`);
+    expect(await axe('all'), `the form of ${screen}`).to.equal([]);
+    await page.setViewportSize(before);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    return true;
 }
 
 /** Findings of axe in the page as it is, or in a sandboxed frame of it. */

@@ -9,6 +9,7 @@ import { Conflicts } from './kit/conflict.tsx';
 import { Questions } from './kit/questions.tsx';
 import { Toasts } from './kit/toast.tsx';
 import { Login } from './pages/login/login.tsx';
+import { SessionEnd } from './pages/login/session-end.tsx';
 import { Shell } from './shell/shell.tsx';
 import { loadWords } from './words/language.ts';
 
@@ -31,6 +32,7 @@ function App() {
             {isIn ? <Shell /> : <Login />}
             <Conflicts />
             <Questions />
+            <SessionEnd />
             <Toasts />
         </QueryClientProvider>
     );

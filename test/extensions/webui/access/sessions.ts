@@ -14,11 +14,13 @@ import {
     pluginModule
 } from '../../../support/plugins/folder.ts';
 import { until } from '../../../support/until.ts';
-import { extensions, findings, finish, isSound, limitMs, logIn, type Rig, startRig, visit } from '../rig.ts';
+import { extensions, findings, finish, isSound, limitMs, type Rig, startRig, visit } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
+/** Most time of the processor that a browser may take for a login. */
+const longestLogInSeconds = 1.5;
 const reason = 'The till is out of paper';
 const tea = `import { definePlugin, joi } from '@portico/sdk';
 export default definePlugin({
@@ -146,13 +148,57 @@ describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
     itWithBrowser('logs in with its proof of work within its time', async () => {
         const watched = await rig.page();
         const { page } = watched;
-        const begun = performance.now();
-        await logIn(page, 'admin', adminPassword);
+        await page.goto('/');
+        await page.getByLabel('User name').fill('admin');
+        await page.getByLabel('Password').fill(adminPassword);
+        const session = await page.context().newCDPSession(page);
+        await session.send('Performance.enable');
+        // Time of the processor, its worker included: a busy machine makes the wall's time longer, not this one.
+        const spent = async (): Promise<number> =>
+            (await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'ProcessTime')
+                ?.value ?? Number.NaN;
+        const before = await spent();
+        await page.getByRole('button', { name: 'Log in' }).click();
         await page.getByRole('heading', { name: 'Overview' }).waitFor();
-        // The aim is 1.5 s on two quiet processors; a busy machine gets ten times as long.
-        expect(performance.now() - begun).to.be.below(15_000);
+        expect((await spent()) - before).to.be.between(0.01, longestLogInSeconds);
         await finish(watched);
     });
+
+    itWithBrowser(
+        'lets the same user log in again over an open page whose session has ended, and loses nothing typed',
+        async () => {
+            await rig.panel.tokenOf('operator', 'olga');
+            const { data: users } = await rig.panel.client.get('/api/users');
+            const { id } = users.find(({ username }: { username: string }) => username === 'olga');
+            const watched = await rig.open({}, 'olga');
+            const { page } = watched;
+            await visit(page, '/hosts/new');
+            await page.getByLabel('Name', { exact: true }).fill('typed.example');
+            await page.getByLabel('Address', { exact: true }).fill('127.0.0.1:3000');
+            await page.getByText('The engine takes it.').waitFor();
+            expect((await rig.panel.client.delete(`/api/users/${id}/sessions`)).code).to.equal(0);
+            await page.getByRole('button', { name: 'Create the host' }).click();
+            const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+            const logInAgain = async (password: string): Promise<void> => {
+                await dialog.getByLabel('Password').fill(password);
+                await dialog.getByRole('button', { name: 'Log in' }).click();
+            };
+            await logInAgain('not the password');
+            await dialog.getByRole('alert').getByText('The user name or the password is wrong').waitFor();
+            expect(await findings(page)).to.equal([]);
+            await logInAgain('olga walks along the quay');
+            await page.getByRole('heading', { name: 'typed.example', level: 1 }).waitFor();
+            expect(await dialog.count()).to.equal(0);
+            await page.getByRole('link', { name: 'Hosts' }).first().click();
+            await page.getByRole('link', { name: 'typed.example' }).waitFor();
+            await rig.panel.client.post('/api/hosts', {
+                domain: 'live.example',
+                upstream: '127.0.0.1:3000'
+            });
+            await page.getByRole('link', { name: 'live.example' }).waitFor();
+            await finish(watched);
+        }
+    );
 
     itWithBrowser('says that the panel is away while it starts anew, and goes on live', async () => {
         const watched = await rig.open();

@@ -351,7 +351,8 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
             const file = join(files, 'notes.txt');
             writeFileSync(file, 'kept');
             const frame = await openFiles('view=file&root=main&path=notes.txt');
-            const text = await find(frame, '.code >>> .cm-content');
+            // Puppeteer looks again when the document changes, and does not see what changes in a shadow root.
+            const text = await until(() => frame.$('.code >>> .cm-content'), 'the editor', waitMs);
             await text.type('mine ');
             await press(frame, 'Save');
             await find(frame, '::-p-xpath(//button[@disabled][.="Save"])');

@@ -19,7 +19,7 @@ interface PluginView {
     readonly capabilities: { readonly granted: Readonly<Record<string, unknown>> };
 }
 
-describe('the screens of plugins', { timeout: limitMs }, () => {
+describe('the screens of plugins', { timeout: 2 * limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
     let rig: Rig;
     let npm: NpmRegistry;
@@ -38,10 +38,14 @@ describe('the screens of plugins', { timeout: limitMs }, () => {
 
     const view = async (): Promise<PluginView> => (await rig.panel.client.get('/api/plugins/rows')).data;
     const runs = (version: string): Promise<unknown> =>
-        until(async () => {
-            const { state, version: present } = await view();
-            return state === 'running' && present === version;
-        }, `version ${version} to run`);
+        until(
+            async () => {
+                const { state, version: present } = await view();
+                return state === 'running' && present === version;
+            },
+            `version ${version} to run`,
+            limitMs
+        );
 
     itWithBrowser('installs a package after a look at what it asks for', async () => {
         const watched = await rig.open();
@@ -99,8 +103,17 @@ describe('the screens of plugins', { timeout: limitMs }, () => {
         const packageJson = pluginPackage('other', '1.0.0', {
             portico: { name: 'other', title: 'Other', sdk: '^1.0.0' }
         });
-        const code = `import { definePlugin } from '@portico/sdk';
-export default definePlugin({ setup: (ctx) => void ctx.log.info('Hello from the archive') });`;
+        const code = `import { definePlugin, joi } from '@portico/sdk';
+export default definePlugin({
+    setup(ctx) {
+        ctx.log.info('Hello from the archive');
+        ctx.route({ method: 'GET', path: '/cups', id: 'cups', access: 'read', returns: joi.array().items(joi.object({ name: joi.string() })), handler: () => [] });
+        ctx.route({
+            method: 'POST', path: '/cups', id: 'makeCup', access: 'read', ui: { title: 'New cup' },
+            validate: { payload: joi.object({ name: joi.string().required().label('Name') }) }, handler: () => ({})
+        });
+    }
+});`;
         const watched = await rig.open();
         const { page } = watched;
         await visit(page, '/plugins');
@@ -117,6 +130,10 @@ export default definePlugin({ setup: (ctx) => void ctx.log.info('Hello from the 
         await page.getByRole('log').getByText('Hello from the archive').first().waitFor();
         await page.getByLabel('Filter').fill('no such line');
         await page.getByText('No line fits').waitFor();
+        const user = await rig.open();
+        await visit(user.page, '/p/other');
+        await user.page.getByRole('button', { name: 'New cup' }).click();
+        await user.page.getByRole('dialog').getByLabel('Name').fill('blue');
         await page.getByRole('button', { name: 'Uninstall' }).click();
         await page.getByLabel('Delete its data and settings for ever').check();
         await page.getByRole('dialog').getByRole('button', { name: 'Uninstall' }).click();
@@ -124,6 +141,14 @@ export default definePlugin({ setup: (ctx) => void ctx.log.info('Hello from the 
             async () => (await rig.panel.client.get('/api/plugins/other')).status === 404,
             'the plugin to be gone'
         );
-        await finish(watched);
+        // The open page says so, and what was typed is still there.
+        await user.page.getByText('This plugin does not run now, or was removed.').waitFor();
+        const form = user.page.getByRole('dialog');
+        await form.getByRole('button', { name: 'New cup' }).click();
+        await form.getByRole('alert').waitFor();
+        expect(await form.getByLabel('Name').inputValue()).to.equal('blue');
+        const gone = /^\/api\/(openapi\.json$|plugins\/other)/;
+        await finish(user, gone);
+        await finish(watched, gone);
     });
 });

@@ -3,7 +3,7 @@ import { randomId } from '../browser/ids.ts';
 import { Store } from '../kit/store.ts';
 import { ApiFailure, unreachable } from './failure.ts';
 import { fetchWithProgress } from './progress.ts';
-import { accessToken, end, refreshToken, renew, type TokenPair } from './session/session.ts';
+import { accessToken, drop, forget, refreshToken, renew, type TokenPair } from './session/session.ts';
 
 /** What a call may say beside its method and path. */
 export interface CallOptions {
@@ -32,11 +32,20 @@ export interface Answer<T> {
 type Ask = (failure: ApiFailure) => Promise<boolean>;
 
 let askAgain: Ask = () => Promise.resolve(false);
+let askToLogIn = (): Promise<boolean> => Promise.resolve(false);
 let refreshing: Promise<void> | null = null;
 
 /** Sets what asks the user for the password or the code when a call needs that. It resolves with false when the user does not want to. */
 export function onStepUp(ask: Ask): void {
     askAgain = ask;
+}
+
+/**
+ * Sets what lets the same user log in again when the panel has ended the session. It resolves with false when the user does not want to. All calls
+ * wait for it meanwhile and then go on, so nothing that was typed is lost.
+ */
+export function onSessionEnd(ask: () => Promise<boolean>): void {
+    askToLogIn = ask;
 }
 
 /** Calls the API. @throws ApiFailure for every answer with an error status, and when there is no answer */
@@ -62,9 +71,6 @@ export async function exchange(method: string, path: string, options: CallOption
         }
         if (error.reason === 'STEP_UP_REQUIRED' && (await askAgain(error))) {
             return attempt();
-        }
-        if (error.reason === 'TOKEN_REVOKED') {
-            end();
         }
         if (error.reason === 'TOTP_SETUP_REQUIRED') {
             needsTotp.set(true);
@@ -137,14 +143,17 @@ async function send(
         }).catch((error: unknown) => {
             throw signal?.aborted === true ? error : unreachable();
         });
+    const used = accessToken();
     const response = await ask();
-    if (
-        response.status === 401 &&
-        !isPublic &&
-        (await failureOf(response.clone())).reason === 'TOKEN_EXPIRED'
-    ) {
-        await refresh();
-        return ask();
+    if (response.status === 401 && !isPublic) {
+        const { reason } = await failureOf(response.clone());
+        if (reason === 'TOKEN_EXPIRED' || reason === 'TOKEN_REVOKED') {
+            drop(used);
+            if (accessToken() === null) {
+                await refresh();
+            }
+            return ask();
+        }
     }
     return response;
 }
@@ -166,7 +175,7 @@ async function failureOf(response: Response): Promise<ApiFailure> {
     );
 }
 
-/** One refresh at a time. A panel that does not answer ends no session; one that refuses the token does. */
+/** One refresh at a time. A panel that does not answer ends no session; one that refuses the token does, unless the user logs in again. */
 function refresh(): Promise<void> {
     refreshing ??= renewTokens().finally(() => (refreshing = null));
     return refreshing;
@@ -183,8 +192,11 @@ async function renewTokens(): Promise<void> {
               }).catch(() => {
                   throw unreachable();
               });
+    if (response?.status === 401 && (await askToLogIn())) {
+        return;
+    }
     if (response === null || response.status === 401) {
-        end();
+        forget();
         throw new ApiFailure(
             401,
             { code: 40103, message: 'The session has ended', data: { reason: 'TOKEN_REVOKED' } },

@@ -1,6 +1,5 @@
 /** A list: filters, pages, rows with their actions, and what makes a new row. */
 import type { Collection as CollectionModel } from '@portico/sdk/page/model';
-import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 import { useRows } from '../api/rows.ts';
@@ -11,7 +10,7 @@ import { Value } from '../kit/value.tsx';
 import { t } from '../words/t.ts';
 import { Action } from './action.tsx';
 import { columnsOf, idOf, itemSchema, labelOf } from './columns.ts';
-import { Filters, type FilterValues } from './filters.tsx';
+import { Filters, useFilters } from './filters.tsx';
 import type { Operation, Params } from './operations.ts';
 import { pathOf } from './run.ts';
 
@@ -28,8 +27,7 @@ export function Collection({
     readonly linkTo: (ids: readonly string[]) => string | null;
 }) {
     const { list, create, item } = collection;
-    const [filters, setFilters] = useState<FilterValues>({});
-    const { rows, error, isPending, more } = useRows<Row>(pathOf(list, params), filters);
+    const { rows, error, isPending, more } = useRows<Row>(pathOf(list, params), useFilters(list));
     const schema = itemSchema(list.answer, rows);
     const label = labelOf(schema, list.ui.label);
     const idKeys = (item?.params ?? ['id']).map((name) => [name, idOf(schema, name)] as const);
@@ -50,7 +48,7 @@ export function Collection({
     return (
         <section>
             <div class="row spread">
-                <Filters list={list.title} query={list.query} values={filters} onChange={setFilters} />
+                <Filters list={list} />
                 {create === null ? null : <Action operation={create} params={params} look="primary" />}
             </div>
             {isPending || error !== null ? (

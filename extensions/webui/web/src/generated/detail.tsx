@@ -31,7 +31,8 @@ export function ItemPage({
     collection,
     item,
     within,
-    ids
+    ids,
+    notice
 }: {
     readonly tag: string;
     /** The lists that lead to it; the last is `collection`. */
@@ -41,6 +42,7 @@ export function ItemPage({
     /** Ids of the items that its list lies below, and its own. */
     readonly within: readonly string[];
     readonly ids: readonly string[];
+    readonly notice: string | undefined;
 }) {
     const params = paramsOf(trail, [...within, ...ids]);
     const inList = pathOf(collection.list, paramsOf(trail.slice(0, -1), within));
@@ -57,6 +59,7 @@ export function ItemPage({
     return (
         <Page
             title={title}
+            notice={notice}
             lead={<Link href={backOf(tag, trail, within)}>← {collection.list.title}</Link>}
             actions={
                 row === undefined ? null : <ItemActions item={item} params={params} row={row} name={title} />

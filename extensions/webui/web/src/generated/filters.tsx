@@ -1,81 +1,67 @@
-/** The filters of a list, from the parameters of its query. */
-import { plain, type Schema, titleOf } from '../schema/schema.ts';
-import { t } from '../words/t.ts';
-import type { Parameter } from './operations.ts';
+/** The filters of a list, from the parameters of its query. They live in the address, below the id of the list: a page may have several. */
+import { useSearchParams } from 'wouter-preact';
 
-/** What is chosen, by the parameter's name. */
-export type FilterValues = Readonly<Record<string, string>>;
+import { FilterChoice, FilterText } from '../kit/filter.tsx';
+import { plain, titleOf } from '../schema/schema.ts';
+import { t } from '../words/t.ts';
+import type { Operation, Parameter } from './operations.ts';
 
 const notFilters = new Set(['limit', 'cursor', 'sort']);
 const most = 4;
 
+const filtersOf = ({ query }: Operation): readonly Parameter[] =>
+    query.filter(({ name }) => !notFilters.has(name)).slice(0, most);
+const placeOf = ({ id }: Operation, { name }: Parameter): string => `${id}.${name}`;
+
+/** What is chosen, by the parameter's name. */
+export function useFilters(list: Operation): Readonly<Record<string, string>> {
+    const [search] = useSearchParams();
+    return Object.fromEntries(
+        filtersOf(list)
+            .map((each) => [each.name, search.get(placeOf(list, each)) ?? ''] as const)
+            .filter(([, value]) => value !== '')
+    );
+}
+
 /** One control for each filter that a page can show. */
-export function Filters({
-    list,
-    query,
-    values,
-    onChange
-}: {
-    /** Name of the list: a page may have several. */
-    readonly list: string;
-    readonly query: readonly Parameter[];
-    readonly values: FilterValues;
-    readonly onChange: (values: FilterValues) => void;
-}) {
-    const shown = query.filter(({ name }) => !notFilters.has(name)).slice(0, most);
+export function Filters({ list }: { readonly list: Operation }) {
+    const shown = filtersOf(list);
     if (shown.length === 0) {
         return <span />;
     }
     return (
-        <div class="row filters" role="search" aria-label={list}>
-            {shown.map(({ name, schema }) => (
-                <Filter
-                    key={name}
-                    title={name === 'q' ? t('Search') : titleOf(name, schema)}
-                    schema={schema}
-                    value={values[name] ?? ''}
-                    onChange={(value) => {
-                        const { [name]: _before, ...others } = values;
-                        onChange(value === '' ? others : { ...others, [name]: value });
-                    }}
-                />
+        <div class="row filters" role="search" aria-label={list.title}>
+            {shown.map((each) => (
+                <Filter key={each.name} place={placeOf(list, each)} parameter={each} />
             ))}
         </div>
     );
 }
 
 function Filter({
-    title,
-    schema,
-    value,
-    onChange
+    place,
+    parameter: { name, schema }
 }: {
-    readonly title: string;
-    readonly schema: Schema;
-    readonly value: string;
-    readonly onChange: (value: string) => void;
+    readonly place: string;
+    readonly parameter: Parameter;
 }) {
     const { kind, choices } = plain(schema);
-    const options = kind === 'boolean' ? ['true', 'false'] : choices.map((each) => String(each.value));
-    return (
-        <label class="filter">
-            <span>{title}</span>
-            {options.length > 0 ? (
-                <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-                    <option value="">{t('all')}</option>
-                    {options.map((each) => (
-                        <option key={each} value={each}>
-                            {each === 'true' ? t('Yes') : each === 'false' ? t('No') : t(each)}
-                        </option>
-                    ))}
-                </select>
-            ) : (
-                <input
-                    type="search"
-                    value={value}
-                    onChange={(event) => onChange(event.currentTarget.value)}
-                />
-            )}
-        </label>
+    const title = name === 'q' ? t('Search') : titleOf(name, schema);
+    const words: readonly (readonly [string, string])[] =
+        kind === 'boolean'
+            ? [
+                  ['true', t('Yes')],
+                  ['false', t('No')]
+              ]
+            : choices.map((each) => [String(each.value), t(each.title)]);
+    return words.length === 0 ? (
+        <FilterText name={place} title={title} />
+    ) : (
+        <FilterChoice
+            name={place}
+            title={title}
+            values={words.map(([value]) => value)}
+            words={Object.fromEntries(words)}
+        />
     );
 }

@@ -40,21 +40,26 @@ export default function GeneratedPage({
     const model = modelOf(operationsOf(data, tag).filter((each) => may(each.permission)));
     const trail = trailTo(model.collections, search.get('list')) ?? [];
     const chosen = trail.at(-1);
+    const within = search.getAll('in');
     const ids = search.getAll('id');
+    // What was read before stays: the plugin may come back, as after an upgrade, and a form may be open.
+    const told =
+        notice ?? (error?.status === 404 ? t('This plugin does not run now, or was removed.') : undefined);
     if (chosen?.item && ids.length > 0) {
         return (
             <ItemPage
-                key={search.toString()}
+                key={[chosen.list.id, ...within, ...ids].join(' ')}
                 tag={tag}
                 trail={trail}
                 collection={chosen}
                 item={chosen.item}
-                within={search.getAll('in')}
+                within={within}
                 ids={ids}
+                notice={told}
             />
         );
     }
-    return <Overview tag={tag} title={title} model={model} chosen={trail[0]} info={info} notice={notice} />;
+    return <Overview tag={tag} title={title} model={model} chosen={trail[0]} info={info} notice={told} />;
 }
 
 function Overview({
@@ -79,6 +84,7 @@ function Overview({
     return (
         <Page
             title={title}
+            notice={notice}
             actions={
                 <Actions
                     name={title}
@@ -89,11 +95,6 @@ function Overview({
                 />
             }
         >
-            {notice === undefined ? null : (
-                <p class="notice" role="status">
-                    {notice}
-                </p>
-            )}
             {model.cards.map(({ read }) => (
                 <Countdown key={read.id} read={read} operations={model.actions} />
             ))}

@@ -8,7 +8,8 @@ export function Button({
     look = 'plain',
     type = 'button',
     label,
-    isDisabled = false
+    isDisabled = false,
+    isSending = false
 }: {
     readonly children: ComponentChildren;
     readonly onPress?: () => unknown;
@@ -17,6 +18,8 @@ export function Button({
     /** What it does, where its content is a sign. */
     readonly label?: string;
     readonly isDisabled?: boolean;
+    /** The form that it sends is under way. It keeps the focus, which a button that is disabled loses. */
+    readonly isSending?: boolean;
 }) {
     const [isBusy, setBusy] = useState(false);
     const press = async (): Promise<void> => {
@@ -28,7 +31,8 @@ export function Button({
             type={type}
             class={`button ${look}`}
             disabled={isDisabled || isBusy}
-            aria-busy={isBusy}
+            aria-busy={isBusy || isSending}
+            aria-disabled={isSending}
             {...(label === undefined ? {} : { 'aria-label': label, title: label })}
             {...(onPress === undefined ? {} : { onClick: () => void press() })}
         >

@@ -10,12 +10,15 @@ export function Dialog({
     title,
     children,
     onClose,
-    isWide = false
+    isWide = false,
+    isCurtain = false
 }: {
     readonly title: string;
     readonly children: ComponentChildren;
     readonly onClose: () => void;
     readonly isWide?: boolean;
+    /** Nothing of the page is seen behind it. */
+    readonly isCurtain?: boolean;
 }) {
     const element = useRef<HTMLDialogElement>(null);
     const id = useId();
@@ -28,7 +31,7 @@ export function Dialog({
         <dialog
             ref={element}
             aria-labelledby={id}
-            class={isWide ? 'wide' : ''}
+            class={isWide ? 'wide' : isCurtain ? 'curtain' : ''}
             onCancel={(event) => {
                 event.preventDefault();
                 onClose();

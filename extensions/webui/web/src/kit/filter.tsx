@@ -25,11 +25,14 @@ export function useQueryValue(name: string): readonly [string, (value: string) =
 export function FilterChoice({
     name,
     title,
-    values
+    values,
+    words = {}
 }: {
     readonly name: string;
     readonly title: string;
     readonly values: readonly string[];
+    /** What values are called, where the value is no word. */
+    readonly words?: Readonly<Record<string, string>>;
 }) {
     const [value, set] = useQueryValue(name);
     return (
@@ -39,7 +42,7 @@ export function FilterChoice({
                 <option value="">{t('all')}</option>
                 {values.map((each) => (
                     <option key={each} value={each}>
-                        {t(each)}
+                        {words[each] ?? t(each)}
                     </option>
                 ))}
             </select>

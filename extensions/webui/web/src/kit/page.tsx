@@ -10,11 +10,14 @@ export function Page({
     title,
     lead,
     actions,
+    notice,
     children
 }: {
     readonly title: string;
     readonly lead?: ComponentChildren;
     readonly actions?: ComponentChildren;
+    /** What the user must know before anything else on the page. */
+    readonly notice?: string | undefined;
     readonly children: ComponentChildren;
 }) {
     const heading = useRef<HTMLHeadingElement>(null);
@@ -33,6 +36,11 @@ export function Page({
                 </div>
                 {actions === undefined ? null : <div class="row">{actions}</div>}
             </header>
+            {notice === undefined ? null : (
+                <p class="notice" role="status">
+                    {notice}
+                </p>
+            )}
             {children}
         </main>
     );

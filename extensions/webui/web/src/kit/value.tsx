@@ -20,7 +20,7 @@ const mostRows = 50;
 const mostColumns = 8;
 const mostFields = 16;
 const mostDepth = 3;
-/** A number with this bound is a port, which is no amount: it is written without separators. */
+/** A number with this bound, or with such a name, is a port, which is no amount: it is written without separators. */
 const highestPort = 65_535;
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const stateNames = /(state|status|health|outcome|result)$/i;
@@ -55,7 +55,7 @@ export function Value({
         return <Badge text={title} tone={inner['x-ui']?.tones?.[String(value)] ?? usualTone ?? 'neutral'} />;
     }
     if (typeof value === 'number') {
-        const isPort = inner.maximum === highestPort;
+        const isPort = inner.maximum === highestPort || /port$/i.test(name);
         return <span class="number">{isPort ? value : quantity(value, inner['x-unit'])}</span>;
     }
     return typeof value === 'object' ? (

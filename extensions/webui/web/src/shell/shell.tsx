@@ -3,7 +3,7 @@ import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { Link, Route, Switch, useLocation } from 'wouter-preact';
 
-import { needsTotp, onStepUp } from '../api/client.ts';
+import { needsTotp, onSessionEnd, onStepUp } from '../api/client.ts';
 import { followPanel, isReached } from '../api/live.ts';
 import { invalidate, useRead } from '../api/queries.ts';
 import type { Me } from '../api/session/login.ts';
@@ -14,6 +14,7 @@ import { askToStepUp } from '../kit/questions.tsx';
 import { useStore } from '../kit/store.ts';
 import { ForcedPassword } from '../pages/account/password.tsx';
 import { ForcedTotp } from '../pages/account/totp.tsx';
+import { askToLogIn } from '../pages/login/session-end.tsx';
 import { t } from '../words/t.ts';
 import { Navigation } from './navigation.tsx';
 import { TaskDrawer } from './tasks.tsx';
@@ -50,6 +51,8 @@ const Monitoring = screen(() => import('../pages/monitoring/monitoring.tsx'));
 const Backup = screen(() => import('../pages/backup/backup.tsx'));
 const Deploy = screen(() => import('../pages/deploy/deploy.tsx'));
 const DeployProject = screen(() => import('../pages/deploy/project.tsx'));
+const Databases = screen(() => import('../pages/database/databases.tsx'));
+const DatabaseServer = screen(() => import('../pages/database/server.tsx'));
 const Containers = screen(() => import('../pages/containers/containers.tsx'));
 const Container = screen(() => import('../pages/containers/container.tsx'));
 const AppStore = screen(() => import('../pages/appstore/appstore.tsx'));
@@ -71,6 +74,7 @@ export function Shell() {
     const isTotpNeeded = useStore(needsTotp);
     useEffect(() => {
         onStepUp(askToStepUp);
+        onSessionEnd(askToLogIn);
         return followPanel();
     }, []);
     if (me?.mustChangePassword === true || error?.reason === 'PASSWORD_CHANGE_REQUIRED') {
@@ -125,6 +129,10 @@ function Screens() {
                 <Route path="/containers" component={Containers} />
                 <Route path="/containers/:id">
                     {({ id }: { id: string }) => <Container key={id} id={id} />}
+                </Route>
+                <Route path="/database" component={Databases} />
+                <Route path="/database/:id">
+                    {({ id }: { id: string }) => <DatabaseServer key={id} id={id} />}
                 </Route>
                 <Route path="/appstore" component={AppStore} />
                 <Route path="/appstore/app" component={App} />

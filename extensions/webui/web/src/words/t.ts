@@ -1,11 +1,20 @@
 /** Sentences in the user's language. The English sentence is the key; other languages are a table of it. */
 export type Table = Readonly<Record<string, string>>;
 
+/** A sentence with values, as it comes from the panel with them filled in. */
+interface Pattern {
+    readonly whole: RegExp;
+    readonly names: readonly string[];
+    readonly key: string;
+}
+
 let table: Table = {};
+let patterns: readonly Pattern[] | null = null;
 
 /** Takes the words of a language; none for English. */
 export function setWords(words: Table): void {
     table = words;
+    patterns = null;
 }
 
 /** A sentence in the user's language; `{name}` stands for a value. */
@@ -13,4 +22,36 @@ export function t(sentence: string, values: Readonly<Record<string, string | num
     return (table[sentence] ?? sentence).replace(/\{(\w+)\}/g, (all, name: string) =>
         values[name] === undefined ? all : String(values[name])
     );
+}
+
+/** A text of the panel in the user's language: one sentence, or several with a semicolon between them, whose values are filled in already. */
+export function said(text: string): string {
+    return text
+        .split('; ')
+        .map((part) => table[part] ?? fromPattern(part) ?? part)
+        .join('; ');
+}
+
+function fromPattern(text: string): string | null {
+    patterns ??= Object.keys(table)
+        .filter((key) => key.includes('{'))
+        .map(patternOf)
+        // What says most by itself fits best.
+        .toSorted((one, other) => other.whole.source.length - one.whole.source.length);
+    for (const { whole, names, key } of patterns) {
+        const found = whole.exec(text);
+        if (found !== null) {
+            return t(key, Object.fromEntries(names.map((name, index) => [name, found[index + 1] ?? ''])));
+        }
+    }
+    return null;
+}
+
+function patternOf(key: string): Pattern {
+    const parts = key.split(/\{\w+\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    return {
+        whole: new RegExp(`^${parts.join('(.+)')}$`),
+        names: [...key.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? ''),
+        key
+    };
 }

@@ -2,7 +2,7 @@
 import { call } from '../client.ts';
 import { solve } from './proof.ts';
 import type { Challenge } from './proof.worker.ts';
-import { begin, end, type TokenPair } from './session.ts';
+import { begin, end, renew, type TokenPair } from './session.ts';
 
 /** What a user gives to log in. */
 export interface Credentials {
@@ -25,11 +25,25 @@ export interface Me {
 
 /** Logs in: gets a challenge, solves it, sends it with the credentials. @throws ApiFailure */
 export async function logIn(credentials: Credentials, progress: (tried: number) => void): Promise<void> {
+    begin(await tokensFor(credentials, progress), credentials.stays);
+}
+
+/** Logs the same user in again; the session is kept where the one before was. @throws ApiFailure */
+export async function logInAgain(
+    credentials: Omit<Credentials, 'stays'>,
+    progress: (tried: number) => void
+): Promise<void> {
+    renew(await tokensFor(credentials, progress));
+}
+
+async function tokensFor(
+    { username, password, totp }: Omit<Credentials, 'stays'>,
+    progress: (tried: number) => void
+): Promise<TokenPair> {
     const { data: challenge } = await call<Challenge>('GET', '/api/auth/login', { isPublic: true });
     const altcha = await solve(challenge, progress);
-    const { username, password, totp, stays } = credentials;
     const body = { username, password, altcha, ...(totp === '' ? {} : { totp }) };
-    begin((await call<TokenPair>('POST', '/api/auth/login', { isPublic: true, body })).data, stays);
+    return (await call<TokenPair>('POST', '/api/auth/login', { isPublic: true, body })).data;
 }
 
 /** Ends the session here and on the panel. */

@@ -43,13 +43,19 @@ export function end(): void {
     channel.postMessage('end');
 }
 
+/** Takes a token out of use that the panel refused: the next call renews it. */
+export function drop(token: string | null): void {
+    access = access === token ? null : access;
+}
+
 /** Calls the listener when the session begins or ends. Returns what stops that. */
 export function onChange(listener: () => void): () => void {
     listeners.add(listener);
     return () => listeners.delete(listener);
 }
 
-function forget(): void {
+/** Forgets the session in this tab alone. */
+export function forget(): void {
     access = null;
     sessionStorage.removeItem(key);
     localStorage.removeItem(key);

@@ -7,6 +7,7 @@ import { invalidate, useMe } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
+import { useSubmit } from '../../kit/once.ts';
 import { Waiting } from '../../kit/page.tsx';
 import { TextField } from '../../kit/text-field.tsx';
 import { inWords } from '../../schema/schema.ts';
@@ -61,13 +62,9 @@ function TokenForm({
             setFailure(error instanceof ApiFailure ? error : null);
         }
     };
+    const { isBusy, onSubmit } = useSubmit(send);
     return (
-        <form
-            onSubmit={(event) => {
-                event.preventDefault();
-                void send();
-            }}
-        >
+        <form onSubmit={onSubmit}>
             <TextField
                 label={t('Name')}
                 autocomplete="off"
@@ -85,7 +82,12 @@ function TokenForm({
             {failure === null || failure.fields['name'] !== undefined ? null : <Waiting error={failure} />}
             <footer>
                 <Button onPress={onCancel}>{t('Cancel')}</Button>
-                <Button look="primary" type="submit" isDisabled={name === '' || given.size === 0}>
+                <Button
+                    look="primary"
+                    type="submit"
+                    isDisabled={name === '' || given.size === 0}
+                    isSending={isBusy}
+                >
                     {t('Make the token')}
                 </Button>
             </footer>

@@ -7,7 +7,7 @@ import { Button } from '../../kit/button.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Waiting } from '../../kit/page.tsx';
 import { Badge } from '../../kit/value.tsx';
-import { t } from '../../words/t.ts';
+import { said, t } from '../../words/t.ts';
 
 interface Check {
     readonly id: string;
@@ -60,8 +60,8 @@ export function Checklist({ id }: { readonly id: number }) {
                             </span>
                             <div class="fill">
                                 <strong>{t(title)}</strong>
-                                <p class="dim">{t(evidence)}</p>
-                                {remedy === null ? null : <p>{t(remedy)}</p>}
+                                <p class="dim">{said(evidence)}</p>
+                                {remedy === null ? null : <p>{said(remedy)}</p>}
                             </div>
                             <Badge
                                 text={ok === null ? 'not tried' : ok ? 'good' : 'bad'}

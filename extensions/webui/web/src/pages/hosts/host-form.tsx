@@ -4,6 +4,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { useDocument } from '../../api/document.ts';
 import { ApiFailure } from '../../api/failure.ts';
 import { Button } from '../../kit/button.tsx';
+import { useSubmit } from '../../kit/once.ts';
 import { Waiting } from '../../kit/page.tsx';
 import { changed, filled, initialValue } from '../../schema/changes.ts';
 import { isEmpty } from '../../schema/differences.ts';
@@ -74,20 +75,13 @@ function Fields({
             setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
         }
     };
+    const { isBusy, onSubmit } = useSubmit(send);
     const change = (next: Values): void => {
         setFailure(null);
         setValue((before) => ({ ...before, ...next }));
     };
     return (
-        <form
-            ref={form}
-            class="host-form"
-            noValidate
-            onSubmit={(event) => {
-                event.preventDefault();
-                void send();
-            }}
-        >
+        <form ref={form} class="host-form" noValidate onSubmit={onSubmit}>
             <div class="card">
                 <TypeChoice chosen={type} onChange={(next) => change({ type: next })} />
                 <Properties
@@ -113,7 +107,7 @@ function Fields({
                     isNew={host === null}
                     isPartial={failure === null && isIncomplete(verdict, errors)}
                 />
-                <Button look="primary" type="submit" isDisabled={isUntouched}>
+                <Button look="primary" type="submit" isDisabled={isUntouched} isSending={isBusy}>
                     {host === null ? t('Create the host') : t('Review and save')}
                 </Button>
             </footer>
