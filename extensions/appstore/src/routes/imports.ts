@@ -61,6 +61,7 @@ function registerImport(ctx: Ctx, { sources, catalogue, files }: Services): void
                 categories: [...about.categories],
                 architectures: [...about.architectures],
                 website: about.website,
+                icon: row.icon !== null,
                 available: true,
                 why: null,
                 installed: [],
