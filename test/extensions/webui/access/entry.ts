@@ -253,4 +253,19 @@ describe('getting in by the pages', { timeout: limitMs }, () => {
             await finish(watched);
         }
     );
+
+    itWithBrowser('says how long too many wrong passwords close an account', async () => {
+        await user('quinn', false);
+        const { client } = rig.panel;
+        await until(
+            async () => (await client.login('quinn', 'not the password')).status === 429,
+            'the account to be closed'
+        );
+        const watched = await rig.page();
+        const { page } = watched;
+        await logIn(page, 'quinn', 'not the password');
+        const said = page.getByRole('alert').getByText(/^Too many attempts\. Try again in \d+ s\.$/);
+        await said.waitFor();
+        await finish(watched);
+    });
 });
