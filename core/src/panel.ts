@@ -116,7 +116,7 @@ export async function createPanel({
     const http = httpPorts(foundation, people, checkReturns);
     const openApi = createOpenApi({ servers: () => gateway.servers(), version });
     const routes = [
-        ...healthRoutes(() => readiness, problemsOf(foundation)),
+        ...healthRoutes(() => readiness, problemsOf(foundation, proxy)),
         ...openApiRoutes(() => openApi),
         ...featureRoutes(foundation, people, proxy, importExport, () => catalogue)
     ];
@@ -176,11 +176,13 @@ function httpPorts(
     };
 }
 
-function problemsOf({ db, log }: Foundation): () => readonly string[] {
+function problemsOf({ db, log }: Foundation, { engine }: ProxyServices): () => readonly string[] {
     return () => {
+        const ofEngine = engine.problem();
         const lost = log.lostLines();
         return [
             ...db.problems(),
+            ...(ofEngine === null ? [] : [`The proxy engine: ${ofEngine}`]),
             ...(lost === 0 ? [] : [`${lost} lines of the log could not be written since the start`])
         ];
     };

@@ -194,6 +194,11 @@ export const hello = definePlugin({
         void happened({ id: 1 });
         // @ts-expect-error -- the payload is that of the declaration
         void happened({ id: 'x' });
+        ctx.hooks.tap('host.afterChange', ({ action, host }) => {
+            const domain: string = host.domain;
+            // @ts-expect-error -- no such action
+            void (action === 'created' && domain === '');
+        });
         ctx.hooks.tap('host.guard', ({ action }) => (action === 'delete' ? { refuse: 'no' } : undefined));
         // @ts-expect-error -- a guard answers with a refusal or nothing
         ctx.hooks.tap('host.guard', () => 1);

@@ -126,6 +126,11 @@ export class ProxyEngine implements EngineService {
         return this.#options.driver.process();
     }
 
+    problem(): string | null {
+        const { state, message } = this.#options.driver.process();
+        return state === 'failing' ? (message ?? 'The engine does not answer') : this.#state.problem;
+    }
+
     pending(): ReadonlySet<number> {
         return new Set([...this.#state.behind.keys(), ...this.#state.refused.keys()]);
     }

@@ -103,6 +103,8 @@ export interface EngineService extends Engine {
     /** Syncs what waits, after auto-reload was switched on. Troubles of the engine are in `status`. */
     catchUp(): Promise<void>;
     status(): Promise<EngineStatus>;
+    /** Why the engine does not serve what it should, as of now and without asking it; null: it does, or is stopped by wish. */
+    problem(): string | null;
     /** What the engine runs; null when it is stopped. @throws ENGINE_UNAVAILABLE 50301 */
     configNow(): Promise<EngineConfig | null>;
     /** What it would run if everything that waits were applied. */

@@ -28,7 +28,7 @@ export async function discover(
             continue;
         }
         for (const folder of await packagesIn(place.path)) {
-            const packageJson = readPackage(folder);
+            const packageJson = readPackage(folder, place.origin === 'node_modules' ? keyword : '');
             if (packageJson === undefined || (place.origin === 'node_modules' && !hasKeyword(packageJson))) {
                 continue;
             }
@@ -66,14 +66,17 @@ async function packagesIn(path: string): Promise<string[]> {
 /**
  * The package.json of a folder, parsed. `undefined`: no package lies there; `null`: one that cannot be read. It is read at once: at the start there are
  * hundreds of them, and each wait would take longer than the reading.
+ *
+ * @param word - a package.json without it counts as none, and is not parsed
  */
-export function readPackage(folder: string): unknown {
+export function readPackage(folder: string, word = ''): unknown {
     const path = join(folder, 'package.json');
     try {
         if (statSync(path).size > largest) {
             return null;
         }
-        return JSON.parse(readFileSync(path, 'utf8')) as unknown;
+        const bytes = readFileSync(path);
+        return bytes.includes(word) ? (JSON.parse(bytes.toString()) as unknown) : undefined;
     } catch (error) {
         return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '') ? undefined : null;
     }

@@ -70,4 +70,19 @@ describe('sendAlerts', () => {
         });
         await event('engine.failed');
     });
+
+    it('leaves it to the health of the panel that the engine is gone, until it is back', async () => {
+        const health = async (): Promise<unknown> => (await at.client.get('/api/health')).data;
+        expect(await health()).to.equal({ status: 'ok', problems: [] });
+        driver.crash('out of memory');
+        expect(await health()).to.equal({
+            status: 'degraded',
+            problems: ['The proxy engine: out of memory']
+        });
+        driver.recover();
+        await until(
+            async () => ((await health()) as { status: string }).status === 'ok',
+            'the engine to be well again'
+        );
+    });
 });

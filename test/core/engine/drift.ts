@@ -74,11 +74,13 @@ describe('an engine that is changed behind the panel', { timeout: 60_000 }, () =
         await until(async () => (await rig.engine.status()).drifted, 'the drift to be noticed');
         expect(await rig.engine.status()).to.include({ state: 'running', drifted: true, message });
         expect(stateOfHost()).to.equal({ state: 'error', message });
+        expect(rig.engine.problem()).to.equal(message);
         await new Promise((done) => setTimeout(done, 600));
         expect(rig.events.failed).to.equal([{ result: 'drifted', message }]);
 
         rig.state.driftRepair = true;
         await until(async () => !(await rig.engine.status()).drifted, 'the drift to be repaired');
+        expect(rig.engine.problem()).to.be.null();
         expect(stateOfHost()).to.equal({ state: 'applied', message: null });
     });
 });

@@ -45,7 +45,7 @@ export function healthRoutes(readiness: () => Readiness, problems: () => readonl
             access: 'settings:read',
             summary: 'Tells what is wrong with the panel itself',
             description:
-                'Rows of its database that it cannot read and does without, lines of its log that were lost, and a disk that is nearly full',
+                'Rows of its database that it cannot read and does without, lines of its log that were lost, a disk that is nearly full, and a proxy engine that does not serve what it should',
             returns: joi.object({
                 status: joi.string().valid('ok', 'degraded').required(),
                 problems: joi.array().items(joi.string()).required()

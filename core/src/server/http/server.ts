@@ -26,7 +26,7 @@ import { answerOptions, corsHeaders } from './cors.ts';
 import { type AboutServer, assertExpressible } from './openapi/document.ts';
 import type { HttpPorts } from './ports.ts';
 import { HttpCall } from './request/http-call.ts';
-import { type Identity, identify } from './request/identify.ts';
+import { identify, type Identity } from './request/identify.ts';
 import { maskPath, secretParams } from './request/secret-path.ts';
 import type { RequestState } from './request/state.ts';
 import { effectOf, type Route, type RouteMethod } from './route.ts';
