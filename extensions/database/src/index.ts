@@ -76,8 +76,8 @@ export default definePlugin({
             );
             await ctx.schedule('history', { everySeconds: 3_600 }, () => services.history.expire());
         });
-        ctx.onStop(() => {
-            services.console.close();
+        ctx.onStop(async () => {
+            await services.console.close();
             services.connections.close();
         });
         return createContract(services);

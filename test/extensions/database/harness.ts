@@ -49,7 +49,12 @@ export class Harness {
         this.dataFolder = dataFolder;
     }
 
-    static async start(settings: object = {}, partners: Partners = {}): Promise<Harness> {
+    /** @param patienceMs - how long the host waits for tasks, and before its stop for requests that are under way */
+    static async start(
+        settings: object = {},
+        partners: Partners = {},
+        patienceMs = 60_000
+    ): Promise<Harness> {
         const dataFolder = mkdtempSync(join(tmpdir(), 'portico-database-'));
         // Servers run as accounts of their own.
         chmodSync(dataFolder, 0o711);
@@ -58,7 +63,7 @@ export class Harness {
             machine: 'real',
             settings: { dataFolder, ports: await portRange(), ...settings },
             partners,
-            timing: { patienceMs: 60_000 }
+            timing: { patienceMs }
         });
         return new Harness(host, dataFolder);
     }

@@ -55,6 +55,8 @@ export class Console {
     readonly #readers: Readers;
     readonly #history: History;
     readonly #running = new Set<Running>();
+    /** Statements that servers are told to stop. */
+    readonly #stopping = new Set<Promise<void>>();
 
     constructor(connections: Connections, readers: Readers, history: History) {
         this.#connections = connections;
@@ -121,9 +123,10 @@ export class Console {
         found.stop.abort(fail.CANCELLED());
     }
 
-    /** Stops all that runs. */
-    close(): void {
+    /** Stops all that runs. Resolves when the servers know: one would go on with a statement whose connection is cut. */
+    async close(): Promise<void> {
         this.#running.forEach(({ stop }) => stop.abort(fail.CANCELLED()));
+        await Promise.all(this.#stopping);
     }
 
     #enter(server: ServerRow, actor: Actor, { queryId }: Statement): Running {
@@ -158,9 +161,11 @@ export class Console {
         await kind.console.begin(session, { seconds, readOnly: !write });
         const started = performance.now();
         const stop = (): void => {
-            const cut = (): void => session.destroy();
             const order = access.use(null, (other) => kind.sessions.end(other, session.id, 'cancel'));
-            void within(stopSeconds, order, { late: () => new Error('late') }).catch(cut);
+            const stopped = within(stopSeconds, order, { late: () => new Error('late') })
+                .catch(() => session.destroy())
+                .finally(() => this.#stopping.delete(stopped));
+            this.#stopping.add(stopped);
         };
         const work = async (): Promise<Result> => {
             const stream = await session.stream(sql, parameters, { write });
