@@ -13,6 +13,14 @@ import { type BackupRig, createBackupRig } from './rig.ts';
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
+/** Does something with all of them at once: each waits for a server most of the time. */
+async function forEach<T>(
+    all: Readonly<Record<string, T>>,
+    work: (name: string, value: T) => Promise<void>
+): Promise<void> {
+    await Promise.all(Object.entries(all).map(([name, value]) => work(name, value)));
+}
+
 describe('repositories of @portico/plugin-backup', { timeout: 180_000 }, () => {
     let rig: BackupRig;
     let ssh: SshServer;
@@ -94,7 +102,7 @@ describe('repositories of @portico/plugin-backup', { timeout: 180_000 }, () => {
     const ids: Record<string, number> = {};
 
     it('are made over SFTP, S3, REST, WebDAV and by rclone, and refused with a wrong credential', async () => {
-        for (const [type, { good, bad, code }] of Object.entries(targets)) {
+        await forEach(targets, async (type, { good, bad, code }) => {
             const body = { name: type, type, password: 'correct horse', ...good };
             const refused = await rig.ask('POST', '/repositories', { ...body, ...bad });
             const error =
@@ -103,7 +111,7 @@ describe('repositories of @portico/plugin-backup', { timeout: 180_000 }, () => {
                     : { code: refused.code };
             expect(error, type).to.include({ code });
             ids[type] = await rig.repository(body);
-        }
+        });
         const { text } = await rig.ask('GET', '/repositories');
         const secrets = [s3.secretAccessKey, rest.password, dav.password, 'correct horse', 'PRIVATE KEY'];
         expect(
@@ -125,7 +133,7 @@ describe('repositories of @portico/plugin-backup', { timeout: 180_000 }, () => {
         });
         const run = await rig.run(id);
         expect([run.state, run.message]).to.equal(['succeeded', null]);
-        for (const [type, repository] of Object.entries(ids)) {
+        await forEach(ids, async (type, repository) => {
             const [snapshot] = await rig.made('GET', `/repositories/${repository}/snapshots`);
             expect(snapshot.planId, type).to.equal(id);
             const folder = join(rig.root, `back-${type}`);
@@ -139,20 +147,18 @@ describe('repositories of @portico/plugin-backup', { timeout: 180_000 }, () => {
             );
             expect(task.state, `${type}: ${JSON.stringify(task.error)}`).to.equal('succeeded');
             expect(readFileSync(join(folder, rig.root, 'site', 'a.txt'), 'utf8')).to.equal('the first text');
-        }
+        });
     });
 
     it('copy between two of a kind that have credentials of their own', async () => {
-        for (const [type, change] of [
-            ['sftp', { path: join(rig.root, 'sftp2') }],
-            ['s3', { prefix: 'panel/two' }]
-        ] as const) {
+        const others = { sftp: { path: join(rig.root, 'sftp2') }, s3: { prefix: 'panel/two' } };
+        await forEach(others, async (type, change) => {
             const { good } = targets[type] as { good: object };
             const to = await rig.repository({ type, ...good, ...change, password: 'another horse' });
             const task = await rig.ended('POST', `/repositories/${ids[type]}/copy`, { to });
             expect(task.result, `${type}: ${JSON.stringify(task.error)}`).to.equal({ copied: 1 });
             expect((await rig.made('GET', `/repositories/${to}/snapshots`)).length).to.equal(1);
-        }
+        });
     });
 
     it('say that a target does not answer, and keep what was there', async () => {

@@ -223,10 +223,6 @@ describe('database servers of a panel that is killed', { timeout: 240_000 }, () 
             await until(async () => (await client.get(server)).data?.state === 'online', 'online', 60_000);
             expect(await sql('select n from kept')).to.equal([{ n: 7 }]);
             const { data } = await client.get(server);
-            // After three starts that were cut, the panel would load no plugin.
-            await panel.end('SIGTERM');
-            await panel.start();
-            client = await panel.login();
             return data as { release: string; previous: unknown };
         };
         const folders = (): string[] => readdirSync(join(top, 'data/servers', String(id))).sort();
@@ -241,6 +237,10 @@ describe('database servers of a panel that is killed', { timeout: 240_000 }, () 
         expect(undone).to.include({ release: older, previous: null });
         expect(folders()).to.equal(['config', 'data', 'run']);
         expect([serversOn(`${folder}-${newer}`).length, servesOn(folder)]).to.equal([0, true]);
+        // After three starts that were cut, the panel would load no plugin.
+        await panel.end('SIGTERM');
+        await panel.start();
+        client = await panel.login();
 
         await sql('drop table held');
         await client.post(`${server}/upgrade`, { release: newer });

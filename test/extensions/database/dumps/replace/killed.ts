@@ -31,6 +31,7 @@ describe('a panel that is killed while a dump replaces a database', { timeout: 1
     let locks: Locks;
     let panel: PanelProcess;
     let client: Client;
+    let kills = 0;
     let serverId: number;
     let dump: number;
     let first: Readonly<Record<string, string>>;
@@ -55,9 +56,12 @@ describe('a panel that is killed while a dump replaces a database', { timeout: 1
             throw new Error(panel.output, { cause: error });
         });
         const state = await stateOf(instance, 'shop');
+        kills += 1;
         // After three starts that ended in a kill, the next one would load no plugin.
-        await panel.end('SIGTERM');
-        await panel.start();
+        if (kills === 2) {
+            await panel.end('SIGTERM');
+            await panel.start();
+        }
         client = await panel.login();
         return state;
     };
