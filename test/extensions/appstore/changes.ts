@@ -191,8 +191,10 @@ describe('Updates of apps on a real engine', { timeout: limitMs }, () => {
         await install('many');
         await rig.make('/installed/many', { limits: { web: { cpus: 1 } } }, 'PUT');
         const { id } = await rig.make('/installed/many/backups');
-        for (let count = 3; count <= 13; count += 1) {
-            await rig.make('/installed/many', { limits: { web: { cpus: 1 + count / 100 } } }, 'PUT');
+        await rig.make('/installed/many', { limits: { web: { cpus: 1.5 } } }, 'PUT');
+        for (let count = 4; count <= 13; count += 1) {
+            // A revision that makes no container anew.
+            await rig.make('/installed/many', { domain: `many-${count}.example` }, 'PUT');
         }
         const revisions = async (): Promise<number[]> =>
             (await rig.get('/installed/many/history')).data.map(({ revision }: Part) => revision);

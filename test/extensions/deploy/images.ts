@@ -8,6 +8,7 @@ import * as Lab from '@hapi/lab';
 import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { type EngineKind, engineKinds, image, lackOf } from '../container/engines.ts';
+import { Load } from './support/load.ts';
 import { DeployProcessRig } from './support/process-rig.ts';
 import { withoutSandbox } from './support/rig.ts';
 
@@ -113,8 +114,11 @@ function testOn(kind: EngineKind): void {
             expect(lines.text).to.contain('at work');
 
             rig.git.commit('app', { 'index.html': 'two' });
+            const load = new Load(rig.httpPort, 'app.test', 20, 'GET');
             const second = await rig.serve(id);
             expect(await page('app.test')).to.equal('two');
+            await load.stop();
+            expect([load.failures, [...load.seen.keys()].sort()]).to.equal([[], ['one', 'two']]);
             expect(
                 (await rig.engine.names()).every((name) => name.startsWith(`deploy-p${id}-2-`))
             ).to.be.true();

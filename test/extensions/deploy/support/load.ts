@@ -11,11 +11,14 @@ export class Load {
     readonly #agent = new Agent({ keepAlive: true, maxSockets: 32 });
     readonly #open = new Set<Promise<void>>();
     readonly #ended: Promise<void>;
+    readonly #method: 'GET' | 'POST';
     #running = true;
     #sent = 0;
     #seconds = 0;
 
-    constructor(port: number, domain: string, perSecond: number) {
+    /** @param method - a POST is never sent a second time by a proxy or a client */
+    constructor(port: number, domain: string, perSecond: number, method: 'GET' | 'POST' = 'POST') {
+        this.#method = method;
         this.#ended = this.#run(port, domain, perSecond);
     }
 
@@ -58,8 +61,8 @@ export class Load {
                 resolve();
             };
             const headers = { host: domain, 'x-number': String(number) };
-            // A POST is never sent a second time by a proxy or a client.
-            const sent = request({ host: '127.0.0.1', port, method: 'POST', agent: this.#agent, headers });
+            const method = this.#method;
+            const sent = request({ host: '127.0.0.1', port, method, agent: this.#agent, headers });
             sent.once('response', (answer) => {
                 let text = '';
                 answer.on('data', (chunk: Buffer) => (text += chunk.toString()));

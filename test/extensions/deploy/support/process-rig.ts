@@ -97,12 +97,6 @@ export class DeployProcessRig extends DeployClient {
         await this.startPanel();
     }
 
-    /** Ends the panel as `systemctl stop` does, and starts it again. */
-    async restartPanel(): Promise<void> {
-        await this.panel.end('SIGTERM');
-        await this.startPanel();
-    }
-
     async close(): Promise<void> {
         await new ServicesRig(this.panel.dataDir).end();
         await this.panel.close();
