@@ -179,6 +179,14 @@ describe('the assistant in a panel', patient, () => {
         expect((await panel.client.get(`/api/hosts/${id}`)).data).to.include({ version: 3 });
         await visited('502');
         expect((await call('POST', `${base}/changes/${change.id}/undo`)).code).to.equal(40952);
+        // What is dangerous is off until it is switched on by its name, and asks even then.
+        const { data: tools } = await panel.client.get(`${base}/tools?effect=write&limit=500`);
+        const [dangerous] = tools.filter((tool: Any) => tool.dangerous);
+        expect(dangerous).to.include({ enabled: false, approval: 'ask' });
+        const auto = await panel.client.put(`${base}/tools/${dangerous.id}`, { approval: 'auto' });
+        expect(auto.code).to.equal(40001);
+        const on = await panel.client.put(`${base}/tools/${dangerous.id}`, { enabled: true });
+        expect(on.data).to.include({ enabled: true, approval: 'ask' });
     });
 
     it(
