@@ -1,4 +1,14 @@
-import { chmodSync, closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+    chmodSync,
+    closeSync,
+    existsSync,
+    mkdirSync,
+    openSync,
+    realpathSync,
+    rmSync,
+    writeFileSync,
+    writeSync
+} from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
@@ -6,8 +16,11 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
+import { engineHome } from '../../../../core/src/engine/files/home.ts';
+import { noteDataFolder } from '../../../../core/src/engine/files/outside-folders.ts';
 import { panelFolder, portico, removeFolder } from '../../../support/panel/console.ts';
 import { freePort } from '../../../support/ports.ts';
+import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -56,6 +69,23 @@ describe('portico doctor', () => {
             failed: checks.filter(({ state }) => state === 'fail').map(({ id }) => id)
         };
     }
+
+    itUnless(process.getuid?.() === 0 ? undefined : 'only root has folders of the engine elsewhere', it)(
+        'removes folders of the engine whose data folder is gone, when that is asked for',
+        async () => {
+            const gone = join(dataDir, 'gone');
+            mkdirSync(gone);
+            const { persistent } = engineHome(gone, null);
+            mkdirSync(persistent, { recursive: true });
+            noteDataFolder(persistent, realpathSync(gone));
+            rmSync(gone, { recursive: true });
+            expect((await diagnose()).of('engine-folders')).to.include({ state: 'warn' });
+            expect(existsSync(persistent)).to.be.true();
+            const { stdout, stderr } = await portico(['doctor', '--clean'], { env: environment() });
+            expect(`${stdout}${stderr}`).to.contain(`Removed ${persistent}`);
+            expect(existsSync(persistent)).to.be.false();
+        }
+    );
 
     it('finds nothing wrong with a folder whose panel does not run, and changes nothing', async () => {
         const { code, of, failed } = await diagnose();
