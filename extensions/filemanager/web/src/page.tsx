@@ -3,18 +3,18 @@ import { adoptStyle } from '@portico/page-kit/style';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-import { Details } from './details.tsx';
-import { FileEditor } from './editor.tsx';
-import { Favourites } from './favourites.tsx';
-import { Folder } from './folder.tsx';
+import { Details } from './entry/details.tsx';
+import { FileEditor } from './entry/editor.tsx';
+import { Shares } from './entry/shares.tsx';
+import { Favourites } from './folder/favourites.tsx';
+import { Folder } from './folder/folder.tsx';
+import { Search } from './folder/search.tsx';
+import { Trash } from './folder/trash.tsx';
 import { type Go, type Place, useLocation } from './location.ts';
 import { may, panel, type Root, textOf } from './panel.ts';
-import { Search } from './search.tsx';
-import { Shares } from './shares.tsx';
 import css from './style.css?inline';
-import { TerminalScreen } from './terminal.tsx';
-import { Terminals } from './terminals.tsx';
-import { Trash } from './trash.tsx';
+import { TerminalScreen } from './terminal/terminal.tsx';
+import { Terminals } from './terminal/terminals.tsx';
 import { Tabs } from './way.tsx';
 import { t } from './words.ts';
 

@@ -1,11 +1,11 @@
 /** What is in an archive, and what of it is unpacked. */
 import { useEffect, useState } from 'preact/hooks';
 
-import { Card } from './card.tsx';
-import { startJob } from './jobs.tsx';
-import { type ArchiveEntry, type At, panel, parentOf, resultOf, tell, textOf } from './panel.ts';
-import { type Asker, askText } from './question.tsx';
-import { bytes, t } from './words.ts';
+import { Card } from '../kit/card.tsx';
+import { startJob } from '../kit/jobs.tsx';
+import { type Asker, askText } from '../kit/question.tsx';
+import { type ArchiveEntry, type At, panel, parentOf, resultOf, tell, textOf } from '../panel.ts';
+import { bytes, t } from '../words.ts';
 
 const endings = /\.(tar|tgz|txz|tzst|tbz2|gz|xz|zst|bz2|zip|7z|rar)$/i;
 const mostShown = 1_000;

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-import { tell } from './panel.ts';
+import { tell } from '../panel.ts';
 
 /** Runs the work, and reads the list again. */
 type Change = (work: () => Promise<unknown>) => void;

@@ -3,9 +3,9 @@ import type { EditorHandle } from '@portico/page-kit/code';
 import { PanelError } from '@portico/sdk/page';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import type { Go } from './location.ts';
-import { may, panel, parentOf, tell } from './panel.ts';
-import { t } from './words.ts';
+import type { Go } from '../location.ts';
+import { may, panel, parentOf, tell } from '../panel.ts';
+import { t } from '../words.ts';
 
 interface At {
     readonly root: string;

@@ -2,8 +2,8 @@
 import type { TerminalView } from '@portico/page-kit/terminal';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { panel, tell } from './panel.ts';
-import { t } from './words.ts';
+import { panel, tell } from '../panel.ts';
+import { t } from '../words.ts';
 
 /** Shows the terminal. */
 export function TerminalScreen({ onClose }: { readonly onClose: () => void }) {

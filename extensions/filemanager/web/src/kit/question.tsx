@@ -1,7 +1,7 @@
 /** A dialog that asks for what an action needs. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { t } from './words.ts';
+import { t } from '../words.ts';
 
 /** One thing that is asked for. */
 export interface Field {

@@ -1,15 +1,15 @@
 /** What is in a folder, and what can be done with it. */
 import { useEffect, useState } from 'preact/hooks';
 
+import { Jobs, startUploads } from '../kit/jobs.tsx';
+import { Ask, type Question } from '../kit/question.tsx';
+import type { Go } from '../location.ts';
+import { type At, type Entry, may, panel, type Root, textOf } from '../panel.ts';
+import { RootFacts, Way } from '../way.tsx';
+import { t } from '../words.ts';
 import { Selection } from './batch.tsx';
 import { Entries } from './entries.tsx';
-import { Jobs, startUploads } from './jobs.tsx';
-import type { Go } from './location.ts';
-import { type At, type Entry, may, panel, type Root, textOf } from './panel.ts';
-import { Ask, type Question } from './question.tsx';
 import { Tools } from './tools.tsx';
-import { RootFacts, Way } from './way.tsx';
-import { t } from './words.ts';
 
 /** Shows a folder. */
 export function Folder({

@@ -1,8 +1,8 @@
 /** What takes a while: files that are sent, downloads of the panel and unpacking. It goes on while the user looks at other folders. */
 import { useEffect, useState } from 'preact/hooks';
 
-import { type At, join, panel, textOf } from './panel.ts';
-import { t } from './words.ts';
+import { type At, join, panel, textOf } from '../panel.ts';
+import { t } from '../words.ts';
 
 interface Job {
     readonly id: number;

@@ -1,7 +1,7 @@
 /** Terminals that are open, of all users. */
-import { List } from './list.tsx';
-import { panel } from './panel.ts';
-import { bytes, t, time } from './words.ts';
+import { List } from '../kit/list.tsx';
+import { panel } from '../panel.ts';
+import { bytes, t, time } from '../words.ts';
 
 /** Shows them. */
 export function Terminals() {

@@ -1,9 +1,9 @@
 /** The entries of a folder, which can be opened, changed one by one, or selected. */
-import type { Go } from './location.ts';
-import { type At, type Entry, join, may, panel, parentOf, tell } from './panel.ts';
-import { type Asker, askText } from './question.tsx';
+import { type Asker, askText } from '../kit/question.tsx';
+import type { Go } from '../location.ts';
+import { type At, type Entry, join, may, panel, parentOf, tell } from '../panel.ts';
+import { bytes, t, time } from '../words.ts';
 import { Sign } from './sign.tsx';
-import { bytes, t, time } from './words.ts';
 
 const editableBytes = 2_000_000;
 

@@ -1,10 +1,10 @@
 /** One thing done with all selected entries, and what became of each. */
 import { useState } from 'preact/hooks';
 
-import { startJob } from './jobs.tsx';
-import { type At, type BatchResult, join, panel, resultOf, type Root, tell } from './panel.ts';
-import { type Asker, askText, type Question } from './question.tsx';
-import { t } from './words.ts';
+import { startJob } from '../kit/jobs.tsx';
+import { type Asker, askText, type Question } from '../kit/question.tsx';
+import { type At, type BatchResult, join, panel, resultOf, type Root, tell } from '../panel.ts';
+import { t } from '../words.ts';
 
 type Order = Parameters<typeof panel.call<'filemanager.batch'>>[1]['body'];
 

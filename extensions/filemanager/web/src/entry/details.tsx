@@ -2,11 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-import { ArchiveCard, isArchive } from './archive.tsx';
-import { Card } from './card.tsx';
-import { EntryActions, openEntry } from './entries.tsx';
-import { Jobs } from './jobs.tsx';
-import type { Go } from './location.ts';
+import { EntryActions, openEntry } from '../folder/entries.tsx';
+import { Card } from '../kit/card.tsx';
+import { Jobs } from '../kit/jobs.tsx';
+import { Ask, type Asker, type Question } from '../kit/question.tsx';
+import type { Go } from '../location.ts';
 import {
     type At,
     may,
@@ -18,12 +18,12 @@ import {
     tell,
     textOf,
     type TreeSize
-} from './panel.ts';
+} from '../panel.ts';
+import { bytes, t, time } from '../words.ts';
+import { ArchiveCard, isArchive } from './archive.tsx';
 import { Preview } from './preview.tsx';
-import { Ask, type Asker, type Question } from './question.tsx';
 import { askShare } from './shares.tsx';
 import { VersionsCard } from './versions.tsx';
-import { bytes, t, time } from './words.ts';
 
 /** Shows an entry. */
 export function Details({ root, path, canWrite, go }: At & { readonly canWrite: boolean; readonly go: Go }) {

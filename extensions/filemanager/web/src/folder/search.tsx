@@ -1,11 +1,11 @@
 /** Looks for names, or for a text in files, below a folder. */
 import { useState } from 'preact/hooks';
 
+import type { Go } from '../location.ts';
+import { type At, type Entry, type Match, may, panel, tell } from '../panel.ts';
+import { t } from '../words.ts';
 import { openEntry } from './entries.tsx';
-import type { Go } from './location.ts';
-import { type At, type Entry, type Match, may, panel, tell } from './panel.ts';
 import { Sign } from './sign.tsx';
-import { t } from './words.ts';
 
 type Found =
     | { readonly kind: 'names'; readonly entries: readonly Entry[] }

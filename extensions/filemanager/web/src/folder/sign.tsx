@@ -1,5 +1,5 @@
 /** A sign for each type of entry. The name beside it says what it is, so readers leave it out. */
-import type { Entry } from './panel.ts';
+import type { Entry } from '../panel.ts';
 
 const shapes: Readonly<Record<Entry['type'], string>> = {
     folder: 'M2 4h5l2 2h9v10H2z',

@@ -1,10 +1,10 @@
 /** The places that the user marked. */
+import { List } from '../kit/list.tsx';
+import type { Go } from '../location.ts';
+import { panel } from '../panel.ts';
+import { t } from '../words.ts';
 import { openEntry } from './entries.tsx';
-import { List } from './list.tsx';
-import type { Go } from './location.ts';
-import { panel } from './panel.ts';
 import { Sign } from './sign.tsx';
-import { t } from './words.ts';
 
 /** Shows them. */
 export function Favourites({ go }: { readonly go: Go }) {

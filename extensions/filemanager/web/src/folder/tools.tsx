@@ -1,9 +1,9 @@
 /** What can be done in a folder. */
-import { startJob } from './jobs.tsx';
-import type { Go } from './location.ts';
-import { type At, join, may, nameOf, panel, resultOf, tell } from './panel.ts';
-import { type Asker, askText } from './question.tsx';
-import { t } from './words.ts';
+import { startJob } from '../kit/jobs.tsx';
+import { type Asker, askText } from '../kit/question.tsx';
+import type { Go } from '../location.ts';
+import { type At, join, may, nameOf, panel, resultOf, tell } from '../panel.ts';
+import { t } from '../words.ts';
 
 interface ToolsProps extends At {
     readonly go: Go;

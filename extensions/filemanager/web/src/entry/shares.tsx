@@ -1,8 +1,8 @@
 /** Public links: they are made, listed and ended. */
-import { List } from './list.tsx';
-import { type At, panel, tell } from './panel.ts';
-import type { Asker } from './question.tsx';
-import { t, time } from './words.ts';
+import { List } from '../kit/list.tsx';
+import type { Asker } from '../kit/question.tsx';
+import { type At, panel, tell } from '../panel.ts';
+import { t, time } from '../words.ts';
 
 /** Asks how long a link is good, and makes it. @param onMade - gets its address, which is told only once */
 export function askShare(at: At, ask: Asker, onMade: (address: string) => void): void {

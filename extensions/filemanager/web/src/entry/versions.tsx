@@ -1,9 +1,9 @@
 /** Earlier contents of a file, which can be downloaded and made the content again. */
 import { useEffect, useState } from 'preact/hooks';
 
-import { Card } from './card.tsx';
-import { type At, panel, tell, type Version } from './panel.ts';
-import { bytes, t, time } from './words.ts';
+import { Card } from '../kit/card.tsx';
+import { type At, panel, tell, type Version } from '../panel.ts';
+import { bytes, t, time } from '../words.ts';
 
 /** Shows the versions of a file. */
 export function VersionsCard({

@@ -1,9 +1,9 @@
 /** How a file looks, as far as a page of a plugin may show it: a text or a picture. */
 import { useEffect, useState } from 'preact/hooks';
 
-import { Card } from './card.tsx';
-import { type At, panel, textOf } from './panel.ts';
-import { t } from './words.ts';
+import { Card } from '../kit/card.tsx';
+import { type At, panel, textOf } from '../panel.ts';
+import { t } from '../words.ts';
 
 const mostPictureBytes = 20_000_000;
 

@@ -1,8 +1,8 @@
 /** What was removed, and can be put back. */
-import { List } from './list.tsx';
-import { may, panel, resultOf, type Root } from './panel.ts';
+import { List } from '../kit/list.tsx';
+import { may, panel, resultOf, type Root } from '../panel.ts';
+import { bytes, t, time } from '../words.ts';
 import { Sign } from './sign.tsx';
-import { bytes, t, time } from './words.ts';
 
 /** Shows the trash of all roots. That of a read-only root stays as it is. */
 export function Trash({ roots }: { readonly roots: readonly Root[] }) {
