@@ -8,4 +8,5 @@ enableCompileCache();
 asChild(async () => {
     await import('../../../core/src/panel.ts');
     setImmediate(() => flushCompileCache());
+    return 'loaded';
 });
