@@ -74,6 +74,12 @@ describe('A canary', { timeout: limitMs }, () => {
             expect(await rig.log(alarming.id)).to.contain(`Rule ${rule.id} of monitoring fired`);
             await rig.client.put('/api/plugins/monitoring', { enabled: false });
 
+            const aborted = await rig.begin(id);
+            await until(async () => (await rig.get(`/deployments/${aborted.id}`)).data.state === 'canary');
+            await until(async () => (await rig.post(`/projects/${id}/canary/abort`)).status === 200);
+            expect((await rig.over(aborted.id)).reason).to.equal('CANARY_REVERTED');
+            expect((await rig.page('canary.test')).text).to.equal('old');
+
             const again = await rig.begin(id);
             await until(async () => (await rig.get(`/deployments/${again.id}`)).data.state === 'canary');
             await until(async () => (await rig.post(`/projects/${id}/canary/promote`)).status === 200);

@@ -64,6 +64,11 @@ describe('A project', { timeout: limitMs }, () => {
         expect(third.steps.find(({ name }) => name === 'build')?.state).to.equal('skipped');
         expect((await rig.page('site.test')).text).to.equal('one');
         expect(third.artifact).to.equal(first.artifact);
+        const numbers = async (query: string): Promise<readonly number[]> =>
+            (await rig.get(`/projects/${id}/deployments?${query}`)).data.map(
+                ({ number }: { number: number }) => number
+            );
+        expect([await numbers('state=retired'), await numbers('trigger=rollback')]).to.equal([[2, 1], [3]]);
         expect((await rig.get(`/projects/${id}`)).data).to.include({
             state: 'live',
             runtime: 'static',
