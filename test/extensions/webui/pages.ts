@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { hostWords, wordedFields } from '../../../extensions/webui/web/src/pages/hosts/host-words.ts';
+import { hostWords, wordedFields } from '../../../extensions/webui/web/src/pages/hosts/form/words.ts';
 import { itInBrowser, noBrowser } from '../../support/browser.ts';
 import { adminPassword } from '../../support/panel/panel.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';

@@ -17,8 +17,8 @@ import { Badge, Json } from '../../kit/value.tsx';
 import { t } from '../../words/t.ts';
 import { Admission } from './admission.tsx';
 import { Checklist } from './checklist.tsx';
-import { HostForm } from './host-form.tsx';
-import { hostTitles } from './host-schema.ts';
+import { HostForm } from './form/form.tsx';
+import { hostTitles } from './form/schema.ts';
 import type { HostRow } from './host-view.ts';
 import { HostMenu } from './menu.tsx';
 

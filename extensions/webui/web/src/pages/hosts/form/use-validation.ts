@@ -1,8 +1,8 @@
 /** Asks the panel, a moment after the last change, whether it would take a host as it is in the form. */
 import { useEffect, useState } from 'preact/hooks';
 
-import { call } from '../../api/client.ts';
-import { ApiFailure } from '../../api/failure.ts';
+import { call } from '../../../api/client.ts';
+import { ApiFailure } from '../../../api/failure.ts';
 
 /** What the panel says. */
 export type Verdict =

@@ -1,26 +1,18 @@
 /** The form of a host: sections by type, checked by the panel while typing. */
 import { useMemo, useRef, useState } from 'preact/hooks';
 
-import { useDocument } from '../../api/document.ts';
-import { ApiFailure } from '../../api/failure.ts';
-import { Button } from '../../kit/button.tsx';
-import { useSubmit } from '../../kit/once.ts';
-import { Waiting } from '../../kit/page.tsx';
-import { changed, filled, initialValue } from '../../schema/changes.ts';
-import { isEmpty } from '../../schema/differences.ts';
-import { resolve } from '../../schema/document.ts';
-import { Properties } from '../../schema/fields.tsx';
-import type { Schema } from '../../schema/schema.ts';
-import { t } from '../../words/t.ts';
-import {
-    fieldsOf,
-    type HostType,
-    hostTypes,
-    pick,
-    type Section,
-    sectionsOf,
-    withWords
-} from './host-schema.ts';
+import { useDocument } from '../../../api/document.ts';
+import { ApiFailure } from '../../../api/failure.ts';
+import { Button } from '../../../kit/button.tsx';
+import { useSubmit } from '../../../kit/once.ts';
+import { Waiting } from '../../../kit/page.tsx';
+import { changed, filled, initialValue } from '../../../schema/changes.ts';
+import { isEmpty } from '../../../schema/differences.ts';
+import { resolve } from '../../../schema/document.ts';
+import { Properties } from '../../../schema/fields.tsx';
+import type { Schema } from '../../../schema/schema.ts';
+import { t } from '../../../words/t.ts';
+import { fieldsOf, type HostType, hostTypes, pick, type Section, sectionsOf, withWords } from './schema.ts';
 import { useValidation, type Verdict } from './use-validation.ts';
 
 type Values = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 /** The form of a host: which fields belong to which section and type, and their labels. The schema itself is the panel's. */
-import type { Schema } from '../../schema/schema.ts';
-import { t } from '../../words/t.ts';
-import { hostWords, wordedFields } from './host-words.ts';
+import type { Schema } from '../../../schema/schema.ts';
+import { t } from '../../../words/t.ts';
+import { hostWords, wordedFields } from './words.ts';
 
 /** What a host does. */
 export type HostType = 'proxy' | 'redirect' | 'static' | 'php';
