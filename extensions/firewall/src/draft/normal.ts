@@ -2,7 +2,6 @@
 import { formatInterval, parsePrefix } from '../address/interval.ts';
 import { formatPorts, readPorts } from '../address/ports.ts';
 import type { AddressSet, Nat, Rule, Zone } from './model.ts';
-import { rateSchema } from './schema.ts';
 
 /** Canonical addresses, each once; sets stay as they are. */
 function addresses(texts: readonly string[]): readonly string[] {
@@ -24,8 +23,6 @@ export function normalRule(rule: Rule): Rule {
         services: [...new Set(rule.services)],
         sources: addresses(rule.sources),
         destinations: addresses(rule.destinations),
-        // The body of a change has no defaults.
-        rate: rateSchema.validate(rule.rate).value as Rule['rate'],
         expiresAt: rule.expiresAt === null ? null : new Date(rule.expiresAt).toISOString()
     };
 }

@@ -45,15 +45,6 @@ const action = joi.choice(words.action).meta({ ui: { tones } });
 const addresses = joi.array().items(joi.string().min(1).max(64)).max(1_000);
 const ports = joi.array().items(joi.string().min(1).max(11)).max(100);
 
-/** How many connections a rule is for. */
-export const rateSchema = joi
-    .object({
-        count: joi.number().integer().min(1).max(1_000_000).required().label('Count'),
-        per: joi.choice(words.per).required().label('Per'),
-        burst: joi.number().integer().min(1).max(1_000_000).default(5).label('Burst')
-    })
-    .allow(null);
-
 /** The fields of a rule that a request may name. */
 const rule = {
     direction: joi
@@ -94,7 +85,13 @@ const rule = {
         .label('Interface')
         .description('Where packets come in; of direction `out`, where they go out')
         .meta({ ui: { advanced: true } }),
-    rate: rateSchema
+    rate: joi
+        .object({
+            count: joi.number().integer().min(1).max(1_000_000).required().label('Count'),
+            per: joi.choice(words.per).required().label('Per'),
+            burst: joi.number().integer().min(1).max(1_000_000).default(5).label('Burst')
+        })
+        .allow(null)
         .label('Rate')
         .description('Accepts only so many new connections; drops and rejects only those beyond it')
         .meta({ ui: { advanced: true } }),

@@ -24,7 +24,8 @@ export const bodyOptions: Joi.ValidationOptions = {
     errors: { wrap: { label: false } },
     messages
 };
-const changeOptions: Joi.ValidationOptions = { ...bodyOptions, noDefaults: true };
+/** joi's options for the body of a change: a field that it does not name keeps its value. */
+const changeOptions: Joi.ValidationOptions = { ...bodyOptions };
 const textOptions: Joi.ValidationOptions = {
     abortEarly: false,
     convert: true,
@@ -50,11 +51,23 @@ function readySchema(schema: AnySchema, options: Joi.ValidationOptions): Ready {
     const known = readySchemas.get(schema) ?? new Map<Joi.ValidationOptions, Ready>();
     let ready = known.get(options);
     if (ready === undefined) {
-        const whole = joiSchemaOf(schema).prefs(options);
+        const given = joiSchemaOf(schema);
+        const whole = (options === changeOptions ? withoutOwnDefaults(given) : given).prefs(options);
         ready = { whole, early: whole.prefs({ abortEarly: true }) };
         readySchemas.set(schema, known.set(options, ready));
     }
     return ready;
+}
+
+/** The schema of an object without the defaults of its own fields. What such a field holds is replaced whole, so it has its defaults. */
+function withoutOwnDefaults(schema: Joi.Schema): Joi.Schema {
+    const fields = (schema.type === 'object' ? (schema.$_terms['keys'] ?? []) : []) as { key: string }[];
+    return fields.length === 0
+        ? schema
+        : (schema as Joi.ObjectSchema).fork(
+              fields.map(({ key }) => [key]),
+              (field) => field.$_setFlag('default', undefined) as unknown as Joi.Schema // joi calls it void
+          );
 }
 
 /** Returns the input as its schema reads it. @throws VALIDATION_FAILED 40001 with every fault, or with the first text that has a NUL; NOT_FOUND 40400 when the path itself cannot name anything */

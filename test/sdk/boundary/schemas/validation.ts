@@ -37,4 +37,22 @@ describe('validate', () => {
             expect(JSON.stringify(error)).to.include(path);
         }
     });
+
+    it('gives a change no defaults for the fields that it leaves out, and all of them inside those that it sends', () => {
+        const plan = joi.object({
+            enabled: joi.boolean().default(true),
+            keep: joi
+                .object({ last: joi.number().default(0), daily: joi.number().default(7) })
+                .default({ last: 1, daily: 0 }),
+            'retry.rules': joi.array().items(joi.object({ minutes: joi.number().default(5) }))
+        });
+        const change = (body: object): unknown => validate(plan, body, 'payload', 'PUT');
+        expect(change({})).to.equal({});
+        expect(change({ keep: { last: 3 } })).to.equal({ keep: { last: 3, daily: 7 } });
+        expect(change({ 'retry.rules': [{}] })).to.equal({ 'retry.rules': [{ minutes: 5 }] });
+        expect(validate(plan, {}, 'payload', 'POST')).to.equal({
+            enabled: true,
+            keep: { last: 1, daily: 0 }
+        });
+    });
 });

@@ -157,7 +157,7 @@ export const hostQuery = joi.object({
     cursor: text(2048).description('From the `Link` of the page before; with the same filters and sort')
 });
 
-/** A change as it may be sent to PUT. PUT has no defaults, so the parts of an object may be missing too. */
+/** A change as it may be sent to PUT: a field that it leaves out keeps its value. An import sends parts of objects, too. */
 export type HostChange = Loose<Value<typeof hostUpdate>>;
 /** A query of the list, with its defaults. */
 export type HostQuery = Value<typeof hostQuery>;
