@@ -5,7 +5,6 @@ import type { Variables } from '../env/variables.ts';
 import { servedCandidate } from '../releases/environment.ts';
 import type { Releases } from '../releases/releases.ts';
 import type { Ctx } from '../settings.ts';
-import type { Queue } from './queue.ts';
 import type { Retention } from './retention.ts';
 import type { DeploymentChange, Store } from './store.ts';
 
@@ -15,6 +14,12 @@ interface Parts {
     readonly variables: Variables;
     readonly releases: Releases;
     readonly retention: Retention;
+}
+
+/** What says whether a deployment of a project is under way, and keeps others away meanwhile. */
+interface ProjectQueue {
+    isBusy(projectId: number): boolean;
+    hold<T>(projectId: number, work: () => Promise<T>): Promise<T>;
 }
 
 const everySeconds = 60;
@@ -28,7 +33,7 @@ export class Strays {
     }
 
     /** Begins to try again, for projects that nothing else is done with. */
-    async start(queue: Queue): Promise<void> {
+    async start(queue: ProjectQueue): Promise<void> {
         await this.#parts.ctx.schedule('strays', { everySeconds }, async () => {
             for (const id of await this.#projects()) {
                 if (!queue.isBusy(id)) {

@@ -7,7 +7,14 @@ import { useOperation } from '../api/document.ts';
 import type { ApiFailure } from '../api/failure.ts';
 import { fullTime } from '../words/format.ts';
 import { said } from '../words/t.ts';
-import type { EntryProps } from './entries.tsx';
+import type { Plain } from './schema.ts';
+
+interface TimesProps {
+    readonly shape: Plain;
+    readonly value: unknown;
+    /** The values of all fields beside this one. */
+    readonly among: Readonly<Record<string, unknown>>;
+}
 
 interface Preview {
     /** In words; null where they cannot be found. */
@@ -19,7 +26,7 @@ const pauseMs = 400;
 const shownTimes = 5;
 
 /** Asks the operation that the schema refers to, a moment after the last letter; nothing where it refers to none. */
-export function Times({ shape, value, among }: EntryProps) {
+export function Times({ shape, value, among }: TimesProps) {
     const path = useOperation(shape.schema['x-ui']?.ref, 'post');
     const typed = typeof value === 'string' ? value.trim() : '';
     const schedule = useLater(typed);
