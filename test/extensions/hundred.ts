@@ -111,7 +111,7 @@ describe('Each extension, disabled and enabled a hundred times in a panel', { ti
             await disableAndEnable(panel, name, rounds);
             const { asked, failures } = await traffic.end();
             panel.lines.length = 0;
-            const after = await held();
+            const after = await held(before);
             expect(failures).to.equal([]);
             expect(asked).to.be.above(rounds);
             expectNoMore(before, after);

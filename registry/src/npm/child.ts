@@ -1,6 +1,7 @@
 /** Starts the child process that speaks to the npm registry, and ends it. */
 import { fork } from 'node:child_process';
-import { extname } from 'node:path';
+import { getCompileCacheDir } from 'node:module';
+import { dirname, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { InstallFailure } from '../failure.ts';
@@ -48,9 +49,10 @@ export async function runJob(
     const env = Object.fromEntries(
         inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
     );
+    const cache = getCompileCacheDir();
     // The child gets neither .npmrc nor NODE_OPTIONS: no file of this machine decides what it does.
     const child = fork(fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url)), [], {
-        env,
+        env: { ...env, ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) }) },
         execArgv: [
             ...conditions(),
             `--max-old-space-size=${heapMb}`,

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Mutex, type PanelRehearsal } from '@portico/sdk';
 
 import { databaseName } from '../../platform/data-dir/data-dir.ts';
+import { compileCache } from '../../platform/process/compile-cache.ts';
 
 /** The answers of the process that boots the copy: `ready` when the panel takes requests, then what was found. */
 export type RehearsalMessage =
@@ -109,7 +110,7 @@ function boot(dataDir: string, signal: AbortSignal): Promise<PanelRehearsal> {
         fileURLToPath(new URL(`./rehearsal-child${extname(import.meta.url)}`, import.meta.url)),
         [],
         {
-            env: { PATH: process.env['PATH'] ?? '' },
+            env: { PATH: process.env['PATH'] ?? '', ...compileCache() },
             cwd: dataDir,
             execArgv: process.execArgv.filter((each) => !/^--(inspect|test)/.test(each)),
             stdio: ['ignore', 'ignore', 'ignore', 'ipc']

@@ -57,14 +57,13 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
             '@portico/sdk': `file:${relative(plugin, join(repository, 'sdk'))}`,
             '@portico/testing': `file:${relative(plugin, join(repository, 'sdk/testing'))}`,
             '@types/node': '^24.0.0',
-            typescript: '^6.0.0'
+            typescript: '^7.0.0'
         });
         // What a registry would give lies in the checkout too: so this needs no network.
         const local = Object.fromEntries(
-            ['@types/node', 'typescript'].map((name) => [
-                name,
-                `file:${join(repository, 'node_modules', name)}`
-            ])
+            Object.entries({ '@types/node': '@types/node', typescript: '@typescript/native' }).map(
+                ([name, place]) => [name, `file:${join(repository, 'node_modules', place)}`]
+            )
         );
         writeFileSync(
             file,
@@ -230,7 +229,7 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
                 '@portico/sdk': '^1.2.0',
                 '@portico/testing': '^1.0.0',
                 '@types/node': '^24.0.0',
-                typescript: '^6.0.0'
+                typescript: '^7.0.0'
             }
         });
         expect(readFileSync(join(place, '.gitignore'), 'utf8')).to.equal('node_modules/\ndist/\n');

@@ -69,7 +69,7 @@ describe('A sound plugin that is disabled and enabled a hundred times', { timeou
             running = false;
             await Promise.all(clients);
             panel.lines.length = 0;
-            const after = await held();
+            const after = await held(before);
             expect(failures).to.equal([]);
             expect(asked).to.be.above(rounds);
             expectNoMore(before, after);

@@ -300,11 +300,17 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             const hungry = 'const held = []; for (;;) held.push(Buffer.alloc(1 << 20, 1))';
             const command = ['sh', '-c', `'${process.execPath}' -e '${hungry}'; echo went on`];
             const limits = { memoryBytes: 96 * 1024 * 1024, cpuPercent: 200, processes: 64 };
-            const run = await cron.finish(await cron.task({ command, limits, channels: [7] }));
+            const id = await cron.task({ command, limits, channels: [7] });
+            const run = await cron.finish(id);
             expect(run).to.include({ state: 'failed', reason: 'LIMIT_MEMORY', exitCode: 0 });
             expect(run.message).to.contain('100663296 bytes');
             expect(Number(run.usage.memoryPeakBytes)).to.be.between(64 * 1024 * 1024, limits.memoryBytes + 1);
             expect(Number(run.usage.cpuSeconds)).to.be.above(0);
+            const { data: stats } = await cron.ask('GET', `/tasks/${id}/stats?days=1`);
+            expect([stats.memoryPeakBytes, stats.cpuSeconds]).to.equal([
+                run.usage.memoryPeakBytes,
+                run.usage.cpuSeconds
+            ]);
             await until(async () => cron.notified.some(({ channels }) => channels?.[0] === 7), 'the notice');
 
             const forks = await cron.finish(

@@ -5,6 +5,7 @@ import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { fail } from '../../../platform/errors.ts';
+import { compileCache } from '../../../platform/process/compile-cache.ts';
 
 /** The message to the child process. */
 export interface CopyJob {
@@ -115,7 +116,7 @@ function inChild(job: CopyJob, what: string, signal: AbortSignal | undefined): P
         fileURLToPath(new URL(`./copy-child${extname(import.meta.url)}`, import.meta.url)),
         [],
         {
-            env: {},
+            env: { ...compileCache() },
             execArgv: [...conditions, '--disable-warning=ExperimentalWarning'],
             stdio: ['ignore', 'ignore', 'pipe', 'ipc']
         }

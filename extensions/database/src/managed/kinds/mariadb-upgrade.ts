@@ -31,7 +31,7 @@ export const mariadbUpgrade: EngineUpgrade = {
             tls: 'disable',
             ca: null
         } as const;
-        await run(tool, [`--defaults-file=${optionsFile}`, '--tmpdir=.', '--force'], {
+        await run(tool, [`--defaults-file=${optionsFile}`, `--tmpdir=${to.plan.dataFolder}`, '--force'], {
             privateFiles: { [optionsFile]: clientFile({ ...address, ...login }, login.password, null) },
             isLong: true
         });
