@@ -59,9 +59,15 @@ function readySchema(schema: AnySchema, options: Joi.ValidationOptions): Ready {
     return ready;
 }
 
-/** The schema of an object without the defaults of its own fields. What such a field holds is replaced whole, so it has its defaults. */
+/**
+ * The schema of a change, whose own fields have no defaults. What such a field holds is replaced whole, so it has its defaults. Of a schema that is
+ * no object, such as a choice of objects, which fields are its own cannot be told: it has none at any depth.
+ */
 function withoutOwnDefaults(schema: Joi.Schema): Joi.Schema {
-    const fields = (schema.type === 'object' ? (schema.$_terms['keys'] ?? []) : []) as { key: string }[];
+    if (schema.type !== 'object') {
+        return schema.prefs({ noDefaults: true });
+    }
+    const fields = (schema.$_terms['keys'] ?? []) as { key: string }[];
     return fields.length === 0
         ? schema
         : (schema as Joi.ObjectSchema).fork(

@@ -54,5 +54,9 @@ describe('validate', () => {
             enabled: true,
             keep: { last: 1, daily: 0 }
         });
+        const either = joi.alternatives(
+            joi.object({ a: joi.number().required(), b: joi.number().default(1) })
+        );
+        expect(validate(either, { a: 2 }, 'payload', 'PUT')).to.equal({ a: 2 });
     });
 });
