@@ -11,7 +11,7 @@ const pauseMs = 10;
 export async function until<Value>(
     probe: () => Promise<Value | null | undefined | false> | Value | null | undefined | false,
     what = probe.toString(),
-    limitMs = 20_000
+    limitMs = 60_000
 ): Promise<Value> {
     const end = performance.now() + limitMs;
     let cause: unknown;

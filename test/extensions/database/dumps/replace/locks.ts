@@ -7,6 +7,8 @@ import type { Instance } from '../../instances.ts';
 
 /** Statements but those that hold locks here. */
 const other = /^(?!.*sleep)/s;
+/** MariaDB's number for a session that is not there. */
+const unknownThread = 1094;
 
 /** Locks in one database. It is in the state `second` of `state.ts`. */
 export class Locks {
@@ -26,6 +28,32 @@ export class Locks {
             );
             return rows.find(({ info }) => words.test(String(info)))?.['id'] as number | undefined;
         });
+    }
+
+    /** Takes a lock by a statement before one that sleeps, and gives what lets it go. The lock is held when this returns. */
+    async hold(sql: string): Promise<() => Promise<void>> {
+        const end = this.use(sql);
+        await until(`the lock of ${sql}`, async () => {
+            const rows = await this.#instance.sql(
+                `select id from information_schema.processlist where state = 'User sleep' and instr(info, '${sql.slice(-12)}') > 0`
+            );
+            return rows.length > 0;
+        });
+        return end;
+    }
+
+    /** Ends a session that waits. One whose client is gone may have ended by itself: MariaDB looks once a second while it waits. */
+    async kill(session: number): Promise<void> {
+        await this.#instance.sql(`kill ${session}`).catch((error: unknown) => {
+            if ((error as { readonly errno?: number }).errno !== unknownThread) {
+                throw error;
+            }
+        });
+    }
+
+    /** Whether the tables of the dump have taken the place of those that were there. */
+    hasMoved(): boolean {
+        return existsSync(this.#file('orders.frm'));
     }
 
     /** Runs a statement that uses a table until it is ended. No two have the same last words. */
@@ -51,7 +79,7 @@ export class Locks {
         begin: () => Promise<B>,
         work: (session: number) => Promise<G>
     ): Promise<{ readonly begun: B; readonly given: G }> {
-        const end = this.use('lock tables z_plain read; select sleep(61)');
+        const end = await this.hold('lock tables z_plain read; select sleep(601)');
         try {
             const begun = await begin();
             await until('the end of the triggers', async () => !this.hasTrigger());
@@ -66,11 +94,11 @@ export class Locks {
         begin: () => Promise<B>
     ): Promise<{ readonly begun: B; readonly session: number; readonly end: () => Promise<void> }> {
         const { begun, given: end } = await this.whileMoving(begin, async () => {
-            const used = this.use('select id, sleep(62) from people');
-            await this.waiting(/sleep\(62\)/);
+            const used = this.use('select id, sleep(602) from people');
+            await this.waiting(/sleep\(602\)/);
             return used;
         });
-        await until('the move', async () => existsSync(this.#file('orders.frm')));
+        await until('the move', async () => this.hasMoved());
         return { begun, end, session: await this.waiting(other) };
     }
 
