@@ -6,11 +6,12 @@ const pauseMs = 10;
 /**
  * Waits until `probe` answers something other than null, undefined or false, and returns that. An error counts as not yet.
  *
+ * @param what - what is waited for; a function is asked when the limit has passed
  * @throws Error that names `what`, with the last error as its cause, when the limit has passed
  */
 export async function until<Value>(
     probe: () => Promise<Value | null | undefined | false> | Value | null | undefined | false,
-    what = probe.toString(),
+    what: string | (() => string) = probe.toString(),
     limitMs = 60_000
 ): Promise<Value> {
     const end = performance.now() + limitMs;
@@ -26,5 +27,5 @@ export async function until<Value>(
         }
         await wait(pauseMs);
     } while (performance.now() < end);
-    throw new Error(`Not within ${limitMs} ms: ${what}`, { cause });
+    throw new Error(`Not within ${limitMs} ms: ${typeof what === 'string' ? what : what()}`, { cause });
 }

@@ -15,11 +15,11 @@ import { until } from '../../support/until.ts';
 import { type Instance, noPostgresql, startPostgresql } from '../database/instances.ts';
 import { pullOf, signed } from '../deploy/forges/deliveries.ts';
 import { everyPlugin, furnish } from './furnish.ts';
-import { generatedScreens } from './generated-screens.ts';
+import { type GeneratedScreen, generatedScreens } from './generated-screens.ts';
 import {
+    areFormsSound,
     extensions,
     finish,
-    isFormSound,
     isSound,
     limitMs,
     openAxe,
@@ -260,7 +260,7 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
     });
 
     itWithBrowser('shows every page that is made of the routes of an extension', async () => {
-        const left: string[] = [];
+        const left: GeneratedScreen[] = [];
         for (const plugin of everyPlugin) {
             const all = await generatedScreens(rig.panel.client, plugin);
             expect(all.length, plugin).to.be.above(0);
@@ -268,16 +268,19 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         }
         // All that is wrong is told at once: the way to the last page is long.
         const faults: string[] = [];
-        let forms = 0;
+        const seen = new Set<string>();
+        const offered = left.flatMap(({ buttons }) => buttons).filter(({ hasForm }) => hasForm);
+        const forms = [...new Set(offered.map(({ id }) => id))];
+        expect(forms.length).to.be.above(30);
         const look = async (): Promise<void> => {
             const watched = await rig.open();
             const { page } = watched;
             const axe = await openAxe(page);
             for (let screen = left.shift(); screen !== undefined; screen = left.shift()) {
                 try {
-                    await walk(page, screen);
-                    await isSound(page, screen, { missing, axe, isBrief: true });
-                    forms += Number(await isFormSound(page, screen, axe));
+                    await walk(page, screen.address);
+                    await isSound(page, screen.address, { missing, axe, isBrief: true });
+                    await areFormsSound(page, screen, axe, seen);
                 } catch (error) {
                     faults.push((error as Error).message);
                 }
@@ -287,7 +290,7 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         };
         await Promise.all([look(), look()]);
         expect(faults).to.equal([]);
-        expect(forms).to.be.above(30);
+        expect([...seen]).to.only.include(forms);
     });
 
     itInBrowser(it, noBrowser ?? noPostgresql)(

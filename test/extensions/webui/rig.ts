@@ -2,6 +2,7 @@
 import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 
 import { expect } from '@hapi/code';
 import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core';
@@ -23,6 +24,7 @@ import {
 } from '../../support/panel/panel.ts';
 import { createPluginFolder, type PluginFolder } from '../../support/plugins/folder.ts';
 import { until } from '../../support/until.ts';
+import type { GeneratedScreen } from './generated-screens.ts';
 
 /** Where the extensions are. */
 export const extensions = fileURLToPath(new URL('../../../extensions', import.meta.url));
@@ -230,38 +232,50 @@ export async function isSound(
     await page.setViewportSize(before);
 }
 
-/** Opens the form of what makes a new row, where the list has one, and looks at it. Answers whether there is one. */
-export async function isFormSound(page: Page, screen: string, axe: Look): Promise<boolean> {
-    const button = page.locator('main section .row.spread > .button.primary');
-    if ((await button.count()) === 0) {
-        return false;
+/** Fails when a generated page offers other forms than its routes say. Opens each that was not looked at before, and looks at it. @param seen - ids of the operations whose forms were looked at */
+export async function areFormsSound(
+    page: Page,
+    { address, buttons }: GeneratedScreen,
+    axe: Look,
+    seen: Set<string>
+): Promise<void> {
+    const shown = page.locator('main section .row.spread > .button.primary');
+    const titles = buttons.map(({ title }) => title);
+    let found: readonly string[] = [];
+    await until(
+        async () => {
+            found = await shown.allTextContents();
+            return isDeepStrictEqual(found, titles);
+        },
+        () => `${address} to have the buttons ${titles.join(', ')}; it has ${found.join(', ')}`,
+        startMs
+    );
+    for (const [index, { id, hasForm }] of buttons.entries()) {
+        if (hasForm && !seen.has(id)) {
+            seen.add(id);
+            await shown.nth(index).click();
+            await isFormSound(page, id, axe);
+        }
     }
-    await button.first().click();
+}
+
+/** Looks at the form that a dialog holds, on a phone, and closes it. */
+async function isFormSound(page: Page, id: string, axe: Look): Promise<void> {
     const dialog = page.getByRole('dialog');
-    const hasForm = await dialog
-        .locator('form footer')
-        .waitFor({ timeout: 10_000 })
-        .then(
-            () => true,
-            () => false
-        );
-    if (!hasForm) {
-        // What asks nothing is done at once.
-        return false;
-    }
+    await dialog.locator('form footer').waitFor({ timeout: startMs });
     await until(
         async () => (await page.locator('[aria-busy=true]').count()) === 0,
-        `${screen} to have its form`
+        `the form of ${id} to be loaded`,
+        startMs
     );
     const before = page.viewportSize() ?? desktop;
     await page.setViewportSize(phone);
-    await until(async () => !(await page.evaluate(isWide)), `the form of ${screen} to fit`);
-    await keepPicture(page, `${screen} form`);
-    expect(await axe('all'), `the form of ${screen}`).to.equal([]);
+    await until(async () => !(await page.evaluate(isWide)), `the form of ${id} to fit`, startMs);
+    await keepPicture(page, `${id} form`);
+    expect(await axe('all'), `the form of ${id}`).to.equal([]);
     await page.setViewportSize(before);
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    return true;
 }
 
 /** Findings of axe in the page as it is, or in a sandboxed frame of it. */
