@@ -3,7 +3,7 @@
 // Who may import whom. Deny by default: what no row of the table allows is an error, and so is a folder without a row.
 
 const FEATURE = 'core/src/features/([^/]+)/';
-const ENTRIES = 'core/src/main\\.ts$|core/src/cli/portico\\.ts$';
+const ENTRIES = 'core/src/(?:bundled|main)\\.ts$|core/src/cli/portico\\.ts$';
 // The doors of the SDK's package: for everybody, and for the core and the registry, which plug their ports into its boundary.
 const SDK = 'sdk/src/(index|db)\\.ts$';
 const SDK_INSIDE = 'sdk/src/(index|db|host|page/model)\\.ts$';
@@ -148,6 +148,12 @@ const LAYERS = [
         instead: 'The entry reads the configuration and starts panel.ts: build services there.'
     },
     {
+        name: 'core-bundled',
+        files: '^core/src/bundled\\.ts$',
+        may: ['core/src/main\\.ts$', 'registry/src/index\\.ts$'],
+        instead: 'The entry of the bundle says where its SDK lies and starts main.ts.'
+    },
+    {
         name: 'core-cli',
         files: '^core/src/cli/',
         may: ['core/src/', SDK_INSIDE, 'registry/src/index\\.ts$'],
@@ -220,9 +226,9 @@ module.exports = {
         error(
             'entry-file',
             'Nothing imports an entry file: move what you need out of it.',
-            { pathNot: '^test/|^core/src/cli/start\\.ts$' },
+            { pathNot: '^test/|^core/src/bundled\\.ts$' },
             { path: `^(${ENTRIES})` }
-        ), // `portico start` is the other way into main.ts
+        ), // the bundle's entry starts main.ts
         error(
             'no-cycle',
             'Two files that need each other are one, or a third is missing: move what both need into a file of its own.',
@@ -254,7 +260,7 @@ module.exports = {
     options: {
         doNotFollow: { path: 'node_modules' },
         // Fixtures are broken on purpose; built files and dependencies are not ours to judge.
-        exclude: { path: '(^|/)dist/|^test/fixtures/|^extensions/[^/]+/assets/' },
+        exclude: { path: '(^|/)dist/|^core/\\.bundle/|^test/fixtures/|^extensions/[^/]+/assets/' },
         tsPreCompilationDeps: true,
         tsConfig: { fileName: 'tsconfig.json' },
         enhancedResolveOptions: {

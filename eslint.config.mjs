@@ -119,6 +119,7 @@ export default typescript.config(
         ignores: [
             '**/dist/',
             '**/node_modules/',
+            'core/.bundle/',
             'extensions/webui/pages/',
             'extensions/*/assets/',
             'test/fixtures/',

@@ -115,7 +115,7 @@ function isInstalled(wanted) {
     );
 }
 
-/** Builds the panel's pages, and those that extensions bring, unless they are built from the very same sources. */
+/** Builds the panel's pages, and those that extensions bring. */
 export function ensurePages() {
     const extensions = join(ROOT, 'extensions');
     const names = readdirSync(extensions).filter((name) =>
@@ -123,29 +123,50 @@ export function ensurePages() {
     );
     for (const name of names) {
         const folder = join(extensions, name);
-        const stamp = join(folder, name === 'webui' ? 'pages' : 'assets', '.built');
-        const sources = [
-            join(folder, 'web'),
-            join(ROOT, 'sdk', 'page-kit', 'src'),
-            join(ROOT, 'sdk', 'src', 'page')
-        ].flatMap(filesBelow);
-        const hash = createHash('sha256');
-        for (const path of [...sources, join(ROOT, 'package-lock.json')]) {
-            hash.update(`${relative(ROOT, path)}\0`).update(readFileSync(path));
-        }
-        const wanted = `${hash.digest('hex')}\n`;
-        if (read(stamp) !== wanted) {
-            say(`building the pages of ${name}`);
-            demand('building the pages', join(ROOT, 'node_modules', '.bin', 'node'), [
+        ensureBuilt(`the pages of ${name}`, {
+            target: join(folder, name === 'webui' ? 'pages' : 'assets'),
+            sources: [
+                join(folder, 'web'),
+                join(ROOT, 'sdk', 'page-kit', 'src'),
+                join(ROOT, 'sdk', 'src', 'page')
+            ].flatMap(filesBelow),
+            args: [
                 '--conditions=portico-source',
                 '--disable-warning=ExperimentalWarning',
                 join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js'),
                 'build',
                 '--logLevel=error',
                 join(folder, 'web')
-            ]);
-            writeFileSync(stamp, wanted);
-        }
+            ]
+        });
+    }
+}
+
+/** Puts the panel into a few files, which load in half the time of its modules. */
+export function ensureBundle() {
+    const tool = join(ROOT, 'tools', 'bundle.mjs');
+    ensureBuilt('the bundle of the panel', {
+        target: join(ROOT, 'core', '.bundle'),
+        sources: [
+            tool,
+            ...['core', 'registry', 'sdk'].flatMap((name) => filesBelow(join(ROOT, name, 'src')))
+        ],
+        args: [tool]
+    });
+}
+
+// Runs Node 24 with `args`, unless `target` was made of the very same sources.
+function ensureBuilt(what, { target, sources, args }) {
+    const stamp = join(target, '.built');
+    const hash = createHash('sha256');
+    for (const path of [...sources, join(ROOT, 'package-lock.json')]) {
+        hash.update(`${relative(ROOT, path)}\0`).update(readFileSync(path));
+    }
+    const wanted = `${hash.digest('hex')}\n`;
+    if (read(stamp) !== wanted) {
+        say(`building ${what}`);
+        demand(`building ${what}`, join(ROOT, 'node_modules', '.bin', 'node'), args);
+        writeFileSync(stamp, wanted);
     }
 }
 
@@ -271,5 +292,6 @@ function read(path) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
     ensureDependencies();
     ensurePages();
+    ensureBundle();
     ensurePackages(process.argv[2]);
 }

@@ -2,6 +2,7 @@
 export { discover } from './discover/discover.ts';
 export { InstallFailure } from './failure.ts';
 export type { InstallCode, LoadCode, Stage, StageFailure } from './failure.ts';
+export { supplyModules } from './load/host-sdk.ts';
 export { isOutside, LeakDetector } from './load/leak-detector.ts';
 export { checkInstalled } from './lock/lock.ts';
 export { isNewer, manifestSchema, readManifest } from './manifest.ts';

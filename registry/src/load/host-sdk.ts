@@ -10,6 +10,13 @@ const freshKey = 'portico-fresh';
 /** Addresses of the folders that plugins were loaded from, each with a slash at its end. */
 const folders = new Set<string>();
 let isHooked = false;
+/** Addresses of the panel's own modules in a bundle, by what a plugin imports. */
+const bundled = new Map<string, string>();
+
+/** Tells where the modules lie that plugins share with the panel, for a panel that runs from a bundle: its copies are the ones in it. */
+export function supplyModules(modules: Readonly<Record<string, string>>): void {
+    Object.entries(modules).forEach(([specifier, url]) => bundled.set(specifier, url));
+}
 
 /** Real path of the SDK that this process runs with. */
 export async function hostSdkFolder(): Promise<string> {
@@ -37,6 +44,10 @@ export function supplySdk(folder: string): void {
             const home = parent === undefined ? undefined : homeOf(parent);
             if (parent === undefined || home === undefined) {
                 return nextResolve(specifier, context);
+            }
+            const url = bundled.get(specifier);
+            if (url !== undefined) {
+                return { url, format: 'module', shortCircuit: true };
             }
             if (specifier === sdk || specifier.startsWith(`${sdk}/`)) {
                 return nextResolve(specifier, { ...context, parentURL: here });

@@ -272,26 +272,24 @@ function lookAway(): void {
 
 /** File and line where a timer was made; null for a timer that Node itself made, which may be shared. */
 function callerOf(stack: string): string | null {
-    const frames = framesOf(stack);
-    const first = frames.findIndex(
-        (frame) =>
-            !frame.includes(import.meta.url) &&
-            !/node:(?:internal\/(?:async_hooks|timers|fs\/watchers)|timers|fs)/.test(frame)
+    const frame = callersOf(stack).find(
+        (each) => !/node:(?:internal\/(?:async_hooks|timers|fs\/watchers)|timers|fs)/.test(each)
     );
-    const frame = frames[first];
     return frame === undefined || frame.includes('node:') ? null : placeIn(frame);
 }
 
 function placeOf(stack: string): string {
-    const frame = framesOf(stack).find((each) => !each.includes('node:') && !each.includes(import.meta.url));
+    const frame = callersOf(stack).find((each) => !each.includes('node:'));
     return frame === undefined ? 'an unknown place' : placeIn(frame);
 }
 
-function framesOf(stack: string): readonly string[] {
-    return stack
+/** The frames above this module, the innermost first. Node calls it, so all frames before Node's first one are its own. */
+function callersOf(stack: string): readonly string[] {
+    const frames = stack
         .split('\n')
         .slice(1)
         .map((line) => line.trim().replace(/^at (?:async )?/, ''));
+    return frames.slice(frames.findIndex((frame) => frame.includes('node:')));
 }
 
 /** File and line of a frame, with the last two parts of the path only. */

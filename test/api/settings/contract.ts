@@ -10,7 +10,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/panel/consumer.ts';
-import { createPanelProcess } from '../../support/panel/process.ts';
+import { createPanelProcess, panelArguments } from '../../support/panel/process.ts';
 import { freePort } from '../../support/ports.ts';
 import { until } from '../../support/until.ts';
 
@@ -253,7 +253,7 @@ describe('the process', () => {
         environment: Readonly<Record<string, string>>,
         dataDir = mkdtempSync(join(tmpdir(), 'portico-refuses-'))
     ): Promise<string> => {
-        const child = spawn(process.execPath, ['--conditions=portico-source', 'core/src/main.ts'], {
+        const child = spawn(process.execPath, panelArguments, {
             cwd: root,
             stdio: ['ignore', 'pipe', 'pipe'],
             env: {
@@ -310,20 +310,16 @@ describe('the process', () => {
             const process = await createPanelProcess();
             try {
                 await process.start();
-                const second = spawn(
-                    globalThis.process.execPath,
-                    ['--conditions=portico-source', 'core/src/main.ts'],
-                    {
-                        cwd: root,
-                        stdio: ['ignore', 'pipe', 'pipe'],
-                        env: {
-                            PATH: globalThis.process.env['PATH'] ?? '',
-                            PORTICO_HOST: '127.0.0.1',
-                            PORTICO_PORT: String(await freePort()),
-                            PORTICO_DATA_DIR: process.dataDir
-                        }
+                const second = spawn(globalThis.process.execPath, panelArguments, {
+                    cwd: root,
+                    stdio: ['ignore', 'pipe', 'pipe'],
+                    env: {
+                        PATH: globalThis.process.env['PATH'] ?? '',
+                        PORTICO_HOST: '127.0.0.1',
+                        PORTICO_PORT: String(await freePort()),
+                        PORTICO_DATA_DIR: process.dataDir
                     }
-                );
+                });
                 let said = '';
                 second.stderr.on('data', (chunk) => {
                     said += String(chunk);

@@ -36,22 +36,14 @@ async function starting(report: Report): Promise<void> {
             await child.close();
             return { ready: child.ready, memory };
         };
-        const loading = async (): Promise<number> => {
-            const child = await startChild('panel-modules.ts', {}, ['--max-semi-space-size=8']);
-            await child.close();
-            return child.ready;
-        };
         const floorCold = (await hello()).ready;
         const cold = await startFleet(counts[0], '127.0.0.1:9', environment);
         await cold.end('SIGTERM');
         rmSync(environment.NODE_COMPILE_CACHE, { recursive: true, force: true });
         const coldMs = await cold.start();
         const [floor, ours]: [{ ready: number; memory: number }[], number[]] = [[], []];
-        const modules: number[] = [];
-        await loading();
         for (let n = 0; n < starts; n += 1) {
             floor.push(await hello());
-            modules.push(await loading());
             await cold.end('SIGTERM');
             ours.push(await cold.start());
         }
@@ -69,12 +61,6 @@ async function starting(report: Report): Promise<void> {
             value: ready / floorReady,
             most: [1.6, 1.3],
             of: `${number(ready)} of ${number(floorReady)} ms`
-        });
-        report.add({
-            target: '',
-            what: "loading the panel's modules and nothing else, against the same",
-            value: median(modules) / floorReady,
-            of: `${number(median(modules))} ms`
         });
         report.add({
             target: '',

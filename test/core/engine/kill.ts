@@ -11,6 +11,7 @@ import * as Lab from '@hapi/lab';
 import { CaddyDriver } from '../../../core/src/engine/caddy/caddy.ts';
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { Client } from '../../support/panel/client.ts';
+import { panelArguments } from '../../support/panel/process.ts';
 import { freePort } from '../../support/ports.ts';
 import { startUpstream } from '../../support/servers/upstream.ts';
 import { until } from '../../support/until.ts';
@@ -43,26 +44,22 @@ describe('a panel that is killed amid changes', { timeout: 120_000 }, () => {
         const client = new Client(port);
         let panel: ChildProcess | null = null;
         const start = async (): Promise<void> => {
-            panel = spawn(
-                process.execPath,
-                ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', 'core/src/main.ts'],
-                {
-                    stdio: 'ignore',
-                    env: {
-                        PATH: process.env['PATH'] ?? '',
-                        HOME: root,
-                        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-                        PORTICO_HOST: '127.0.0.1',
-                        PORTICO_PORT: String(port),
-                        PORTICO_DATA_DIR: dataDir,
-                        PORTICO_ADMIN_PASSWORD: password,
-                        PORTICO_ENGINE_HTTP_PORT: String(httpPort),
-                        PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
-                        PORTICO_LOG_LEVEL: 'error',
-                        PORTICO_PLUGIN_DIRS: root
-                    }
+            panel = spawn(process.execPath, panelArguments, {
+                stdio: 'ignore',
+                env: {
+                    PATH: process.env['PATH'] ?? '',
+                    HOME: root,
+                    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+                    PORTICO_HOST: '127.0.0.1',
+                    PORTICO_PORT: String(port),
+                    PORTICO_DATA_DIR: dataDir,
+                    PORTICO_ADMIN_PASSWORD: password,
+                    PORTICO_ENGINE_HTTP_PORT: String(httpPort),
+                    PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
+                    PORTICO_LOG_LEVEL: 'error',
+                    PORTICO_PLUGIN_DIRS: root
                 }
-            );
+            });
             await until(async () => (await client.get('/readyz')).status === 200, 'the panel');
         };
         const kill = async (): Promise<void> => {

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { solve } from '../../support/panel/client.ts';
+import { panelArguments } from '../../support/panel/process.ts';
 import { until } from '../../support/until.ts';
 import { type HttpResult, Namespace } from '../firewall/namespaces.ts';
 import { TestEngine } from './engines.ts';
@@ -71,23 +72,19 @@ export class PanelBesideEngine implements AsyncDisposable {
 
     /** Starts the panel, and waits until its extensions run. */
     async startPanel(): Promise<void> {
-        this.#panel = this.spawn(
-            process.execPath,
-            ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', 'core/src/main.ts'],
-            {
-                HOME: this.folder,
-                NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-                PORTICO_HOST: host,
-                PORTICO_PORT: String(panelPort),
-                PORTICO_DATA_DIR: join(this.folder, 'data'),
-                PORTICO_ADMIN_PASSWORD: password,
-                PORTICO_ENGINE_HTTP_PORT: String(sitePort),
-                PORTICO_ENGINE_HTTPS_PORT: '7081',
-                PORTICO_LOG_LEVEL: 'error',
-                PORTICO_PLUGIN_DIRS: join(this.folder, 'plugins'),
-                PORTICO_SERVICES: 'supervisor'
-            }
-        );
+        this.#panel = this.spawn(process.execPath, panelArguments, {
+            HOME: this.folder,
+            NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+            PORTICO_HOST: host,
+            PORTICO_PORT: String(panelPort),
+            PORTICO_DATA_DIR: join(this.folder, 'data'),
+            PORTICO_ADMIN_PASSWORD: password,
+            PORTICO_ENGINE_HTTP_PORT: String(sitePort),
+            PORTICO_ENGINE_HTTPS_PORT: '7081',
+            PORTICO_LOG_LEVEL: 'error',
+            PORTICO_PLUGIN_DIRS: join(this.folder, 'plugins'),
+            PORTICO_SERVICES: 'supervisor'
+        });
         await until(async () => (await this.call('GET', '/readyz')).status === 200, 'the panel', longMs);
         const { data } = await this.call('GET', '/api/auth/login');
         const login = await this.call('POST', '/api/auth/login', {

@@ -11,6 +11,7 @@ import * as Lab from '@hapi/lab';
 
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { solve } from '../../support/panel/client.ts';
+import { panelArguments } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
 import { type HttpResult, Network, noNamespaces } from './namespaces.ts';
 
@@ -57,13 +58,7 @@ async function start(): Promise<void> {
     const plugins = join(folder, 'plugins');
     panel = spawn(
         'nsenter',
-        [
-            `--net=${network.server.path}`,
-            join(root, 'node_modules/.bin/node'),
-            '--conditions=portico-source',
-            '--disable-warning=ExperimentalWarning',
-            'core/src/main.ts'
-        ],
+        [`--net=${network.server.path}`, join(root, 'node_modules/.bin/node'), ...panelArguments],
         {
             cwd: root,
             stdio: ['ignore', 'ignore', 'inherit'],

@@ -25,6 +25,7 @@ import * as Lab from '@hapi/lab';
 
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { solve } from '../../support/panel/client.ts';
+import { panelArguments } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
 import { noMariadb } from '../database/instances.ts';
 import { type HttpResult, Network, noNamespaces } from '../firewall/namespaces.ts';
@@ -144,23 +145,19 @@ async function start(): Promise<void> {
         ],
         { HOME: folder }
     );
-    panel = startThere(
-        process.execPath,
-        ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', 'core/src/main.ts'],
-        {
-            HOME: folder,
-            NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-            PORTICO_HOST: '0.0.0.0',
-            PORTICO_PORT: String(panelPort),
-            PORTICO_DATA_DIR: join(folder, 'data'),
-            PORTICO_ADMIN_PASSWORD: password,
-            PORTICO_ENGINE_HTTP_PORT: String(sitePort),
-            PORTICO_ENGINE_HTTPS_PORT: '7081',
-            PORTICO_LOG_LEVEL: 'warn',
-            PORTICO_PLUGIN_DIRS: join(folder, 'plugins'),
-            PORTICO_SERVICES: 'supervisor'
-        }
-    );
+    panel = startThere(process.execPath, panelArguments, {
+        HOME: folder,
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+        PORTICO_HOST: '0.0.0.0',
+        PORTICO_PORT: String(panelPort),
+        PORTICO_DATA_DIR: join(folder, 'data'),
+        PORTICO_ADMIN_PASSWORD: password,
+        PORTICO_ENGINE_HTTP_PORT: String(sitePort),
+        PORTICO_ENGINE_HTTPS_PORT: '7081',
+        PORTICO_LOG_LEVEL: 'warn',
+        PORTICO_PLUGIN_DIRS: join(folder, 'plugins'),
+        PORTICO_SERVICES: 'supervisor'
+    });
     await until('the panel', async () => (await call('GET', '/readyz')).status === 200);
     await login();
     const states = async (): Promise<readonly string[]> =>

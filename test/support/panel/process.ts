@@ -49,6 +49,14 @@ export interface PanelProcessOptions {
     readonly dataDir?: string;
 }
 
+/** What `npm start` gives to Node, from the root of the repository. */
+export const panelArguments = [
+    '--max-semi-space-size=8',
+    '--conditions=portico-source',
+    '--disable-warning=ExperimentalWarning',
+    'core/.bundle/main.js'
+];
+
 export const processPassword = 'a quiet harbour at dawn';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -76,34 +84,23 @@ export async function createPanelProcess({
             throw new Error('The panel runs already');
         }
         const [file = '', ...args] = [...by, join(root, 'node_modules/.bin/node')];
-        const started = spawn(
-            file,
-            [
-                ...args,
-                '--max-semi-space-size=8', // as `npm start`
-                '--conditions=portico-source',
-                '--disable-warning=ExperimentalWarning',
-                ...node,
-                'core/src/main.ts'
-            ],
-            {
-                cwd: root,
-                stdio: ['ignore', 'pipe', 'pipe'],
-                env: {
-                    ...process.env,
-                    PORTICO_HOST: '127.0.0.1',
-                    PORTICO_PORT: String(port),
-                    PORTICO_DATA_DIR: dataDir,
-                    PORTICO_ADMIN_PASSWORD: processPassword,
-                    PORTICO_ENGINE_HTTP_PORT: String(httpPort),
-                    PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
-                    PORTICO_LOG_LEVEL: 'warn',
-                    PORTICO_PLUGIN_DIRS: '',
-                    PORTICO_SERVICES: 'supervisor',
-                    ...environment
-                }
+        const started = spawn(file, [...args, ...node, ...panelArguments], {
+            cwd: root,
+            stdio: ['ignore', 'pipe', 'pipe'],
+            env: {
+                ...process.env,
+                PORTICO_HOST: '127.0.0.1',
+                PORTICO_PORT: String(port),
+                PORTICO_DATA_DIR: dataDir,
+                PORTICO_ADMIN_PASSWORD: processPassword,
+                PORTICO_ENGINE_HTTP_PORT: String(httpPort),
+                PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
+                PORTICO_LOG_LEVEL: 'warn',
+                PORTICO_PLUGIN_DIRS: '',
+                PORTICO_SERVICES: 'supervisor',
+                ...environment
             }
-        );
+        });
         child = started;
         ended = new Promise((resolve) => {
             started.once('error', () => resolve(null));
