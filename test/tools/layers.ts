@@ -108,6 +108,7 @@ const plants: [rule: string, file: string, lines: string][] = [
     ['sdk-testing', 'sdk/testing/src/planted-33.ts', "import '../../../core/src/panel.ts';"],
     ['core-plugin-runtime-entry', 'core/src/plugin-runtime.ts', "import './features/hosts/service.ts';"],
     ['core-panel', 'core/src/panel.ts', "import '../../extensions/other/src/service.ts';"],
+    ['core-bundled', 'core/src/bundled.ts', "import './panel.ts';"],
     ['core-main', 'core/src/main.ts', "import './features/hosts/service.ts';"],
     ['core-cli', 'core/src/cli/planted-15.ts', "import '../../../extensions/other/src/service.ts';"],
     ['extension', 'extensions/hello/src/planted-16.ts', "import '../../../core/src/platform/errors.ts';"],

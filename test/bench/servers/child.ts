@@ -12,10 +12,14 @@ export interface Child<T> {
 }
 
 /** Starts a module of this folder and sends it a message. The module answers with a message when it is ready. */
-export function startChild<T>(module: string, message: unknown): Promise<Child<T>> {
+export function startChild<T>(
+    module: string,
+    message: unknown,
+    node: readonly string[] = []
+): Promise<Child<T>> {
     const began = performance.now();
     const child: ChildProcess = fork(fileURLToPath(new URL(module, import.meta.url)), {
-        execArgv: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning'],
+        execArgv: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', ...node],
         stdio: ['ignore', 'inherit', 'inherit', 'ipc']
     });
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
