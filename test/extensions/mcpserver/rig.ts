@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -46,6 +47,9 @@ export function contentOf(result: CallToolResult): ToolData {
     return result.structuredContent;
 }
 
+/** Two seconds in pauses of a loop that has time: what else the machine does lengthens each of them, too. */
+const pausesOfTwoSeconds = 200;
+
 /** Watches what a client is told of its tools. @returns makes a change, and waits until the client is told of it, for two seconds at most */
 export async function watchTools(
     client: Client,
@@ -61,17 +65,38 @@ export async function watchTools(
     return async (change) => {
         const earlier = told;
         await change();
-        await until(() => told > earlier, 'a notification', 2_000);
+        let pauses = 0;
+        for (; told === earlier && pauses < pausesOfTwoSeconds; pauses += 1) {
+            await wait(10);
+        }
+        if (told === earlier) {
+            throw new Error('The client was not told within two seconds');
+        }
     };
 }
 
-/** Moves the end of an approval into the past. In a process of its own: closing a database ends the locks that this one has on its file. */
-export function letPass(dataDir: string, id: number): void {
+/** Moves the end of an approval into the past; without an id, of all. */
+export function letPass(dataDir: string, id: number | null = null): void {
+    writeRows(
+        dataDir,
+        'update approvals set expires_at = ? where id = coalesce(?, id)',
+        Date.now() - 1_000,
+        id
+    );
+}
+
+/** Writes to the table of the plugin. In a process of its own: closing a database ends the locks that this one has on its file. */
+export function writeRows(
+    dataDir: string,
+    statement: string,
+    ...values: readonly (string | number | null)[]
+): void {
     const [file = ''] = globSync(join(dataDir, '**/mcpserver/*/data.db'));
     const code = `
-        const db = new (require('node:sqlite').DatabaseSync)(process.argv[1]);
-        db.prepare('update approvals set expires_at = ? where id = ?').run(Date.now() - 1000, Number(process.argv[2]));`;
-    execFileSync(process.execPath, ['--no-warnings', '-e', code, file, String(id)]);
+        const [file, statement, values] = process.argv.slice(1);
+        const db = new (require('node:sqlite').DatabaseSync)(file, { timeout: 60000 });
+        db.prepare(statement).run(...JSON.parse(values));`;
+    execFileSync(process.execPath, ['--no-warnings', '-e', code, file, statement, JSON.stringify(values)]);
 }
 
 /** A folder with a link to the plugin alone, for PORTICO_PLUGIN_DIRS. */

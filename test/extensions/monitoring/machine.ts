@@ -6,6 +6,7 @@ import {
     type Machine,
     type Space
 } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
+import { until } from '../../support/until.ts';
 
 /** A folder with a copy of parts of `/proc`, `/sys` and a few more. */
 export const snapshot = (name: string): string =>
@@ -85,15 +86,7 @@ export class TestMachine implements Machine {
 
     /** Lets time pass until the next sample is due, and waits for it to be taken. Returns how long that was. */
     async tick(): Promise<number> {
-        for (let tries = 0; this.#due === null && tries < 1_000; tries += 1) {
-            await new Promise((resolve) => {
-                setTimeout(resolve, 5);
-            });
-        }
-        const due = this.#due;
-        if (due === null) {
-            throw new Error('The monitor does not wait for the next sample');
-        }
+        const due = await until(() => this.#due, 'the monitor to wait for the next sample', 60_000);
         this.#due = null;
         const idle = new Promise<void>((resolve) => {
             this.#idle = resolve;

@@ -50,7 +50,19 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         others.write(
             'slow-disk',
             pluginModule(
-                "ctx.health('disk', () => ({ state: 'degraded', evidence: 'Writes take 3 s', remedy: { text: 'Replace the disk' } }))"
+                `
+                ctx.health('disk', () => ({ state: 'degraded', evidence: 'Writes take 3 s', remedy: { text: 'Replace the disk' } }));
+                ctx.route({ method: 'POST', path: '/repair', id: 'repair', access: 'write', summary: 'Long work', validate: { payload: joi.object({ steps: joi.number().required() }) },
+                    handler: async ({ payload: { steps }, actor }) => sdk.reply.accepted(await ctx.task({ kind: 'repair', access: 'write', actor }, async ({ signal, progress }) => {
+                        if (steps < 0) { throw sdk.errors.conflict('disk'); }
+                        for (let step = 0; step < steps && !signal.aborted; step += 1) {
+                            progress(step / steps, 'step ' + step);
+                            await new Promise((resolve) => setTimeout(resolve, 5));
+                        }
+                        signal.throwIfAborted();
+                        return { steps };
+                    })) });`,
+                { head: "import * as sdk from '@portico/sdk';" }
             )
         );
         others.write('broken', pluginModule("throw new Error('no licence')"));
@@ -240,6 +252,46 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         ).to.equal([done.id]);
     });
 
+    it('follow long work that a task begins to its end, and cancel it when the run is stopped', async () => {
+        const begin = async (steps: number): Promise<number> => {
+            const { data: task } = await panel.client.post(`${cron}/tasks`, {
+                name: `repair ${steps}`,
+                schedule: '0 0 1 1 *',
+                route: { id: 'slow-disk.repair', payload: { steps } }
+            });
+            const { code, text } = await panel.client.post(`${cron}/tasks/${task.id}/authorize`, {});
+            expect(code, text).to.equal(0);
+            return (await panel.client.post(`${cron}/tasks/${task.id}/run`, {})).data.id as number;
+        };
+        const ended = (run: number) =>
+            until(
+                async () => {
+                    const { data } = await panel.client.get(`${cron}/runs/${run}`);
+                    return data.finishedAt !== null && data;
+                },
+                'the run to end',
+                limitMs
+            );
+        const newest = async () =>
+            (await panel.client.get('/api/tasks?kind=slow-disk.repair&limit=1')).data[0];
+        const done = await ended(await begin(3));
+        expect(done).to.include({ state: 'succeeded', status: 200 });
+        expect(done.output).to.contain('step 2\n').and.to.contain('"steps": 3');
+        expect(await newest()).to.include({ state: 'succeeded', progress: 1 });
+
+        const failed = await ended(await begin(-1));
+        expect(failed).to.include({ state: 'failed', reason: 'ROUTE_FAILED' });
+        expect(failed.message).to.equal('40900: The disk is taken');
+
+        const endless = await begin(1e9);
+        await until(async () => (await newest()).state === 'running', 'the work to begin', limitMs);
+        expect((await panel.client.delete(`${cron}/runs/${endless}`)).data).to.include({
+            state: 'stopped',
+            reason: 'STOPPED'
+        });
+        await until(async () => (await newest()).state === 'cancelled', 'the work to end', limitMs);
+    });
+
     it('tell a channel of an alert, and keep a history', async () => {
         await panel.client.put('/api/settings', { 'panel.outboundAllow': ['127.0.0.0/8'] });
         const channel = await panel.client.post('/api/settings/channels', {
@@ -350,6 +402,28 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         for (const line of await lines('&limit=3&level=info')) {
             expect(line).to.match(/^true (info|warning|error) ./);
         }
+        const leaving = new AbortController();
+        const { body } = await fetch(
+            `http://127.0.0.1:${panel.port}${monitoring}/logs/follow?source=engine&q=unchanged`,
+            { headers: { authorization: `Bearer ${operator.token}` }, signal: leaving.signal }
+        );
+        // The stream shows what comes after it began: the engine says so at each load without a change.
+        let followed = '';
+        const reading = (async () => {
+            for await (const part of body ?? []) {
+                followed += Buffer.from(part).toString();
+            }
+        })().catch(() => undefined);
+        await until(
+            async () => {
+                await panel.client.post('/api/proxyengine/reload', {});
+                return followed.includes('config is unchanged');
+            },
+            'a line of the log',
+            limitMs
+        );
+        leaving.abort();
+        await reading;
         expect(refused(await call('GET', `${monitoring}/logs/lines?source=engine`, viewer))).to.equal([
             40300,
             'monitoring:logs'

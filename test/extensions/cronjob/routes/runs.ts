@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { errors } from '@portico/sdk';
 
 import { groupsMissing } from '../../../support/machine/control-groups.ts';
 import { itUnless } from '../../../support/skip.ts';
@@ -317,11 +318,41 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
                 await cron.task({ script: 'sleep 5 & sleep 5 & sleep 5 & wait\n', limits: { processes: 2 } })
             );
             expect(forks).to.include({ state: 'failed', reason: 'EXIT_CODE' });
-            const free = await cron.finish(await cron.task({ command: ['true'] }));
+            const freeId = await cron.task({ command: ['true'] });
+            const free = await cron.finish(freeId);
             expect(free).to.include({ state: 'succeeded' });
             expect(Number(free.usage.memoryPeakBytes)).to.be.above(0);
+            // Of several runs: all of their processor time, and the highest of their peaks.
+            const { usage } = await cron.finish(freeId);
+            const { data: both } = await cron.ask('GET', `/tasks/${freeId}/stats?days=1`);
+            expect(both).to.include({
+                runs: 2,
+                cpuSeconds: free.usage.cpuSeconds + usage.cpuSeconds,
+                memoryPeakBytes: Math.max(free.usage.memoryPeakBytes, usage.memoryPeakBytes)
+            });
         }
     );
+
+    it('refuses limits that the machine cannot keep, and runs nothing without its limits', async () => {
+        const file = join(scratch, 'ran');
+        const task = { name: 'held', schedule: '@yearly', command: ['touch', file] };
+        // What the panel says of a machine where no control group is writable.
+        const missing = errors.toolMissing('control groups', 'run the panel as root');
+        cron.host.faults.fail('exec', missing);
+        const limited = await cron.ask('POST', '/tasks', { ...task, limits: { processes: 5 } });
+        expect([limited.code, limited.data.tool]).to.equal([50302, 'control groups']);
+        const { data: plain } = await cron.ask('POST', '/tasks', task);
+        const changed = await cron.ask('PUT', `/tasks/${plain.id}`, { limits: { memoryBytes: 1 << 26 } });
+        expect(changed.code).to.equal(50302);
+        expect((await cron.ask('GET', `/tasks/${plain.id}`)).data.limits).to.be.null();
+        cron.host.faults.clear('exec');
+
+        cron.host.faults.fail('spawn', missing);
+        const run = await cron.finish(plain.id);
+        cron.host.faults.clear('spawn');
+        expect(run).to.include({ state: 'failed', reason: 'TOOL_MISSING', usage: null });
+        expect(existsSync(file)).to.be.false();
+    });
 
     it('tries again with growing pauses, and tells once that it failed', async () => {
         const told = cron.notified.length;

@@ -32,17 +32,24 @@ describe('a task with a request', { timeout: 60_000 }, () => {
                 if (request.url === '/slow') {
                     return; // it never answers
                 }
-                answer.writeHead(request.url === '/broken' ? 503 : 200).end('all is well here');
+                const location = new URLSearchParams(request.url?.split('?')[1]).get('to');
+                answer
+                    .writeHead(
+                        request.url === '/broken' ? 503 : location === null ? 200 : 302,
+                        location === null ? {} : { location }
+                    )
+                    .end('all is well here');
             });
         });
         await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
         url = 'http://status.test';
         const real = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
         rig.host.network.answer('status.test', (request) =>
-            fetch(real + new URL(request.url).pathname, {
+            fetch(request.url.replace(url, real), {
                 method: request.method,
                 headers: request.headers,
                 signal: request.signal,
+                redirect: 'manual',
                 ...(request.body === null ? {} : { body: request.body, duplex: 'half' })
             } as RequestInit)
         );
@@ -81,6 +88,41 @@ describe('a task with a request', { timeout: 60_000 }, () => {
         expect(await rig.finish(id)).to.include({ state: 'succeeded', status: 503 });
         await rig.ask('PUT', `/tasks/${id}`, { command: ['true'] });
         expect((await rig.ask('GET', `/tasks/${id}`)).data).to.include({ kind: 'command', request: null });
+    });
+
+    it('follows redirects to what the plugin may reach, without its credentials, and to nothing else', async () => {
+        const follow = async (to: string) =>
+            rig.finish(
+                await rig.task({
+                    request: {
+                        url: `${url}/?to=${encodeURIComponent(to)}`,
+                        headers: { Authorization: 'Bearer open-sesame' }
+                    }
+                })
+            );
+        rig.host.network.answer('other.test', 'of another host');
+        const followed = await follow('http://other.test/there');
+        expect([followed.state, followed.output]).to.equal(['succeeded', '200\n\nof another host']);
+        const asked = rig.host.network.requests.at(-1);
+        expect([asked?.url, asked?.headers.has('authorization')]).to.equal([
+            'http://other.test/there',
+            false
+        ]);
+        // The machine itself, by address and as a name, is not among what the panel grants to `*`.
+        const before = seen.length;
+        const { port } = server.address() as AddressInfo;
+        for (const host of ['127.0.0.1', 'localhost', '[::1]', '169.254.169.254']) {
+            const refused = await follow(`http://${host}:${port}/secret`);
+            expect([host, refused.state, refused.status]).to.equal([host, 'failed', null]);
+            expect(refused.message).to.contain('network');
+        }
+        // Only what redirected was asked.
+        expect(
+            seen.slice(before).every(({ authorization }) => authorization.endsWith('sesame'))
+        ).to.be.true();
+        expect(seen.length - before).to.equal(4);
+        const loop = await follow(`${url}/?to=${encodeURIComponent(`${url}/`)}`);
+        expect(loop.state).to.equal('succeeded');
     });
 
     it('ends when it takes too long, is stopped, or cannot connect', async () => {

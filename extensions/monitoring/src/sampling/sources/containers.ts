@@ -28,7 +28,12 @@ interface Group {
     readonly runtime: string;
     /** The group that its first processes are in: itself, or one below it. */
     readonly inner: string;
+    /** Names of its files: a controller that is not enabled has none, and to try costs more than to read. */
+    readonly files: ReadonlySet<string>;
 }
+
+/** A group that was found, before it was looked into. */
+type FoundGroup = Omit<Group, 'inner' | 'files'>;
 
 const hash = '([0-9a-f]{64})';
 /** How container engines name their control groups, with systemd and without it. */
@@ -76,7 +81,8 @@ export class Containers {
             this.#searchedAt = now;
             this.#groups = findGroups(this.#machine, root).map((group) => ({
                 ...group,
-                inner: findProcesses(this.#machine, group.path)
+                inner: findProcesses(this.#machine, group.path),
+                files: new Set(this.#machine.list(group.path))
             }));
             await this.#names.refresh(this.#groups);
         }
@@ -102,8 +108,8 @@ export function findHierarchy(machine: Machine): string | null {
     return line?.split(' ')[4] ?? null;
 }
 
-function findGroups(machine: Machine, root: string): Omit<Group, 'inner'>[] {
-    const found: Omit<Group, 'inner'>[] = [];
+function findGroups(machine: Machine, root: string): FoundGroup[] {
+    const found: FoundGroup[] = [];
     const ids = new Set<string>();
     const waiting: { readonly path: string; readonly parent: string; readonly depth: number }[] = [
         { path: root, parent: '', depth: 0 }
@@ -130,7 +136,7 @@ function findGroups(machine: Machine, root: string): Omit<Group, 'inner'>[] {
     return found.slice(0, mostContainers);
 }
 
-function groupOf(path: string, name: string, parent: string): Omit<Group, 'inner'> | null {
+function groupOf(path: string, name: string, parent: string): FoundGroup | null {
     for (const [runtime, form] of [
         ...forms,
         ...parentForms
@@ -147,17 +153,18 @@ function groupOf(path: string, name: string, parent: string): Omit<Group, 'inner
 
 function readCounters(
     machine: Machine,
-    { path, id, runtime, inner }: Group
+    { path, id, runtime, inner, files }: Group
 ): Omit<ContainerCounters, 'name'> | null {
-    const cpu = machine.read(`${path}/cpu.stat`);
-    const current = machine.read(`${path}/memory.current`);
+    const read = (name: string): string | null => (files.has(name) ? machine.read(`${path}/${name}`) : null);
+    const cpu = read('cpu.stat');
+    const current = read('memory.current');
     if (cpu === null && current === null) {
         return null;
     }
-    const io = machine.read(`${path}/io.stat`);
-    const cache = field(machine.read(`${path}/memory.stat`), 'inactive_file') ?? 0;
-    const limit = machine.read(`${path}/memory.max`)?.trim();
-    const processes = machine.read(`${path}/pids.current`);
+    const io = read('io.stat');
+    const cache = field(read('memory.stat'), 'inactive_file') ?? 0;
+    const limit = read('memory.max')?.trim();
+    const processes = read('pids.current');
     return {
         id,
         runtime,
