@@ -9,9 +9,11 @@ import * as Lab from '@hapi/lab';
 
 import { codeOf } from '../../support/core/entrance.ts';
 import {
+    command,
     environmentOf,
     panelFolder,
     portico,
+    type Ran,
     removeFolder,
     type RunningPanel,
     shim,
@@ -28,8 +30,10 @@ describe('commands made from the API', { timeout: 180_000 }, () => {
     let panel: RunningPanel;
     let root: string;
     let plugins: PluginFolder;
-    const run = (args: readonly string[], input = ''): ReturnType<typeof portico> =>
-        portico([...args, '--data-dir', dataDir], { input });
+    const run = (args: readonly string[], input?: string): Promise<Ran> =>
+        command([...args, '--data-dir', dataDir], input === undefined ? {} : { input });
+    /** What it says goes to the standard output of its process as it comes. */
+    const logs = (...args: string[]): Promise<Ran> => portico(['logs', ...args, '--data-dir', dataDir]);
     const json = async (args: readonly string[], input?: string): Promise<unknown> => {
         const { code, stdout, stderr } = await run([...args, '--json'], input);
         expect(code, stderr).to.equal(0);
@@ -93,16 +97,16 @@ describe('commands made from the API', { timeout: 180_000 }, () => {
             value: 90
         });
         expect(await json(['engine', 'drift'])).to.include('drifted');
-        const { code, stderr } = await run(['logs', '--lines', '2']);
+        const { code, stderr } = await logs('--lines', '2');
         expect(code, stderr).to.equal(0);
     });
 
     it('follows the log of a plugin, and names one that is not there', async () => {
         expect((await run(['plugin', 'enable', 'speaker'])).code).to.equal(0);
-        const { code, stdout, stderr } = await run(['logs', 'speaker']);
+        const { code, stdout, stderr } = await logs('speaker');
         expect(code, stderr).to.equal(0);
         expect(stdout).to.contain('canary line').and.contain('fields');
-        const last = JSON.parse((await run(['logs', 'speaker', '--lines', '1', '--json'])).stdout) as object;
+        const last = JSON.parse((await logs('speaker', '--lines', '1', '--json')).stdout) as object;
         expect(last).to.include(['at', 'level', 'message']);
         const followed = spawn(
             process.execPath,
@@ -119,7 +123,7 @@ describe('commands made from the API', { timeout: 180_000 }, () => {
         await until(() => count() > before, 'the next line follows');
         followed.kill('SIGINT');
         await once(followed, 'close');
-        const missing = await run(['logs', 'nonsense']);
+        const missing = await logs('nonsense');
         expect([missing.code, missing.stdout]).to.equal([1, '']);
         expect(missing.stderr).to.contain('nonsense');
     });
@@ -198,7 +202,7 @@ describe('commands made from the API', { timeout: 180_000 }, () => {
         const { items } = (await json(['data', 'backup', backup])) as { items: string[] };
         expect(items).to.include(['database', 'audit-head', 'keys']);
         expect((await run(['data', 'backup', backup])).code).to.equal(2);
-        expect((await portico(['data', 'check', backup])).code).to.equal(0);
+        expect((await command(['data', 'check', backup])).code).to.equal(0);
         expect((await portico(['data', 'restore', backup, '--data-dir', restored])).code).to.equal(0);
         expect(existsSync(join(restored, 'portico.db'))).to.be.true();
         expect((await run(['audit', 'verify'])).code).to.equal(0);
@@ -207,7 +211,7 @@ describe('commands made from the API', { timeout: 180_000 }, () => {
     it('says plainly that no panel runs', async () => {
         const folder = await panelFolder();
         try {
-            const { code, stderr } = await portico(['host', 'list', '--data-dir', folder]);
+            const { code, stderr } = await command(['host', 'list', '--data-dir', folder]);
             expect([code, stderr]).to.equal([
                 1,
                 `portico: No panel runs on ${folder}. Start it first: portico start\n`

@@ -5,8 +5,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import {
+    command,
     panelFolder,
-    portico,
+    type Ran,
     removeFolder,
     type RunningPanel,
     startPanel
@@ -22,8 +23,8 @@ const passphrase = 'through the quiet harbour';
 describe('portico export and portico import', () => {
     let dataDir: string;
     let panel: RunningPanel;
-    const run = (args: string[], input = ''): ReturnType<typeof portico> =>
-        portico([...args, '--data-dir', dataDir], { input });
+    const run = (args: string[], input?: string): Promise<Ran> =>
+        command([...args, '--data-dir', dataDir], input === undefined ? {} : { input });
 
     before(async () => {
         dataDir = await panelFolder();
@@ -98,8 +99,8 @@ describe('portico export and portico import with plugins', { timeout: 120_000 },
         folder.write('journal', journalCode, { manifest: { capabilities: journalCapabilities } });
         const dataDir = await panelFolder();
         const panel = await startPanel(dataDir, { env: { PORTICO_PLUGIN_DIRS: folder.path } });
-        const run = (args: string[], input = ''): ReturnType<typeof portico> =>
-            portico([...args, '--data-dir', dataDir], { input });
+        const run = (args: string[], input?: string): Promise<Ran> =>
+            command([...args, '--data-dir', dataDir], input === undefined ? {} : { input });
         try {
             const sealed = ['export', '--sections', 'plugins', '--password-stdin'];
             let online = await run([...sealed, '--complete'], `${passphrase}\n`);

@@ -13,9 +13,11 @@ import { readPanelAddress } from '../../../core/src/platform/address/panel.ts';
 import { createKeyring } from '../../../core/src/platform/keys/keyring.ts';
 import {
     auditOf,
+    command,
     contentOf,
     panelFolder,
     portico,
+    type Ran,
     removeFolder,
     type RunningPanel,
     startPanel
@@ -70,8 +72,8 @@ function ask(
 describe('portico with a running panel', () => {
     let dataDir: string;
     let panel: RunningPanel;
-    const run = (args: string[], input = ''): ReturnType<typeof portico> =>
-        portico([...args, '--data-dir', dataDir], { input });
+    const run = (args: string[], input?: string): Promise<Ran> =>
+        command([...args, '--data-dir', dataDir], input === undefined ? {} : { input });
     const token = (): string =>
         signConsoleToken(createKeyring(dataDir), readPanelAddress(dataDir)?.instance ?? '', Date.now());
 
@@ -326,12 +328,12 @@ describe('portico after a panel', () => {
         await new Promise<void>((done) =>
             stranger.listen((JSON.parse(left) as { port: number }).port, '127.0.0.1', done)
         );
-        expect((await portico(['admin', 'reset-password', '--data-dir', dataDir])).stdout).to.match(made);
+        expect((await command(['admin', 'reset-password', '--data-dir', dataDir])).stdout).to.match(made);
         expect(heard).to.equal([]);
         await new Promise((done) => stranger.close(done));
 
         writeFileSync(join(dataDir, 'panel.json'), 'not what it was');
-        expect(await portico(['audit', 'verify', '--data-dir', dataDir])).to.include({ code: 0 });
+        expect(await command(['audit', 'verify', '--data-dir', dataDir])).to.include({ code: 0 });
 
         // The next one takes the engine over, and ends it for us.
         const next = await startPanel(dataDir);
@@ -371,7 +373,7 @@ describe('portico after a panel', () => {
         }
         const dataDir = await panelFolder();
         const panel = await startPanel(dataDir, { host: address });
-        expect((await portico(['admin', 'create', 'anna', '--data-dir', dataDir])).stdout).to.match(made);
+        expect((await command(['admin', 'create', 'anna', '--data-dir', dataDir])).stdout).to.match(made);
         expect(auditOf(dataDir).at(-1)).to.include({ ip: address, username: null });
         await panel.stop();
         removeFolder(dataDir);

@@ -9,7 +9,7 @@ import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
 import { lockDataDir } from '../../../../core/src/platform/data-dir/data-dir.ts';
-import { environmentOf, panelFolder, portico, removeFolder, shim } from '../../../support/panel/console.ts';
+import { command, environmentOf, panelFolder, portico, removeFolder, shim } from '../../../support/panel/console.ts';
 import { hashesOf } from '../../../support/plugins/panel.ts';
 import { itUnless } from '../../../support/skip.ts';
 
@@ -52,13 +52,13 @@ describe('portico data check', { timeout: 120_000 }, () => {
     it('says that a whole folder holds, and changes nothing in it', async () => {
         const hashes = hashesOf(from);
         const names = readdirSync(from);
-        const { code, stdout, stderr } = await portico(['data', 'check', from]);
+        const { code, stdout, stderr } = await command(['data', 'check', from]);
         expect(code, stdout + stderr).to.equal(0);
         expect(stdout).to.contain('by Portico 1.0.0').and.contain('none changed, removed or inserted');
         expect(stderr).to.contain('A panel can start on');
         expect(hashesOf(from)).to.equal(hashes);
         expect(readdirSync(from)).to.equal(names);
-        const json = await portico(['data', 'check', '--data-dir', folder, '--json']);
+        const json = await command(['data', 'check', '--data-dir', folder, '--json']);
         expect([json.code, JSON.parse(json.stdout).ok]).to.equal([0, true]);
     });
 
@@ -69,7 +69,7 @@ describe('portico data check', { timeout: 120_000 }, () => {
             cpSync(folder, copy, { recursive: true });
             chmodSync(copy, 0o700);
             spoil();
-            const { code, stdout, stderr } = await portico(['data', 'check', copy]);
+            const { code, stdout, stderr } = await command(['data', 'check', copy]);
             expect(code, stdout + stderr).to.equal(1);
             return stdout + stderr;
         };
@@ -90,8 +90,8 @@ describe('portico data check', { timeout: 120_000 }, () => {
             'damaged'
         );
         rmSync(copy, { recursive: true });
-        expect((await portico(['data', 'check', join(parent, 'none')])).code).to.equal(1);
-        expect((await portico(['data', 'check', 'a', 'b'])).code).to.equal(2);
+        expect((await command(['data', 'check', join(parent, 'none')])).code).to.equal(1);
+        expect((await command(['data', 'check', 'a', 'b'])).code).to.equal(2);
     });
 });
 
@@ -107,7 +107,7 @@ describe('portico data restore', { timeout: 240_000 }, () => {
         const { 'portico-panel.json': _note, ...wanted } = hashesOf(from);
         expect(hashesOf(to)).to.equal(wanted);
         expect(statSync(to).mode & 0o777).to.equal(0o700);
-        expect((await portico(['data', 'check', to])).code).to.equal(0);
+        expect((await command(['data', 'check', to])).code).to.equal(0);
 
         const again = await restore(to);
         expect([again.code, again.stderr]).to.equal([
@@ -125,13 +125,13 @@ describe('portico data restore', { timeout: 240_000 }, () => {
     it('refuses what is not a whole panel, and leaves nothing', async () => {
         const to = join(parent, 'two');
         const bad = join(parent, 'bad');
-        expect((await portico(['data', 'restore', folder, '--data-dir', to])).stderr).to.contain(
+        expect((await command(['data', 'restore', folder, '--data-dir', to])).stderr).to.contain(
             'no portico-panel.json'
         );
-        expect((await portico(['data', 'restore', join(parent, 'none'), '--data-dir', to])).code).to.equal(2);
+        expect((await command(['data', 'restore', join(parent, 'none'), '--data-dir', to])).code).to.equal(2);
         cpSync(from, bad, { recursive: true });
         writeFileSync(join(bad, 'keys', 'master'), Buffer.alloc(32, 7));
-        const { code, stderr } = await portico(['data', 'restore', bad, '--data-dir', to]);
+        const { code, stderr } = await command(['data', 'restore', bad, '--data-dir', to]);
         expect(code).to.equal(1);
         expect(stderr).to.contain('is not whole, so nothing was changed');
         expect(existsSync(to)).to.be.false();
@@ -156,7 +156,7 @@ describe('portico data restore', { timeout: 240_000 }, () => {
             child.kill('SIGKILL');
             await ended;
             if (existsSync(to)) {
-                expect((await portico(['data', 'check', to])).code).to.equal(0);
+                expect((await command(['data', 'check', to])).code).to.equal(0);
             } else {
                 cut += 1;
             }

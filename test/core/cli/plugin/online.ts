@@ -8,9 +8,9 @@ import * as Lab from '@hapi/lab';
 
 import {
     auditOf,
+    command,
     environmentOf,
     panelFolder,
-    portico,
     type Ran,
     removeFolder,
     type RunningPanel,
@@ -41,7 +41,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
     let panel: RunningPanel;
     let place: string;
 
-    const run = (...args: string[]): Promise<Ran> => portico(['plugin', ...args, '--data-dir', dataDir]);
+    const run = (...args: string[]): Promise<Ran> => command(['plugin', ...args, '--data-dir', dataDir]);
     const json = async (...args: string[]): Promise<Record<string, unknown>> => {
         const { code, stdout, stderr } = await run(...args, '--json');
         if (stdout === '') {
@@ -76,8 +76,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
             async () =>
                 (await shown('top'))?.['state'] === 'running' &&
                 (await shown('broken'))?.['state'] === 'failed',
-            'the plugins to run',
-            60_000
+            'the plugins to run'
         );
     });
     after(async () => {
@@ -290,11 +289,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         );
         npm.intercept = null;
         go();
-        await until(
-            async () => (await shown('slow'))?.['state'] === 'running',
-            'the task to install it',
-            60_000
-        );
+        await until(async () => (await shown('slow'))?.['state'] === 'running', 'the task to install it');
         await run('remove', 'slow', '--purge');
     });
 
@@ -303,14 +298,10 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         panel = await startPanel(dataDir, {
             env: { PORTICO_PLUGIN_DIRS: folder.path, PORTICO_NPM_REGISTRY: npm.url, PORTICO_SAFE_MODE: '1' }
         });
-        const { stdout, stderr } = await until(
-            async () => {
-                const listed = await run('list');
-                return listed.stderr.includes('Safe mode') && listed;
-            },
-            'the list in safe mode',
-            30_000
-        );
+        const { stdout, stderr } = await until(async () => {
+            const listed = await run('list');
+            return listed.stderr.includes('Safe mode') && listed;
+        }, 'the list in safe mode');
         expect(stderr).to.include('Safe mode: no plugin is loaded, because PORTICO_SAFE_MODE is set');
         expect(stdout).to.match(/\nbase +1\.0\.0 +resolved +yes/);
         expect(await json('list')).to.include({ isRunning: true, safeMode: true });

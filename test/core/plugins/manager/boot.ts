@@ -31,7 +31,7 @@ async function stateOf(client: Client, name: string): Promise<readonly unknown[]
 }
 
 async function reaches(client: Client, name: string, state: string): Promise<void> {
-    await until(async () => (await stateOf(client, name))[0] === state, `${name} to be ${state}`, 20_000);
+    await until(async () => (await stateOf(client, name))[0] === state, `${name} to be ${state}`);
 }
 
 describe('a panel with plugins', { timeout: limitMs }, () => {
@@ -60,7 +60,7 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         });
         await start();
         panel.launch();
-        await until(() => existsSync(mark), 'base to start', 30_000);
+        await until(() => existsSync(mark), 'base to start');
         await panel.end('SIGTERM');
         expect(panel.output).to.not.contain('REQUIREMENT_FAILED');
     });
@@ -78,7 +78,7 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         for (let attempt = 0; attempt < 3; attempt += 1) {
             rmSync(mark, { force: true });
             panel.launch();
-            await until(() => existsSync(mark), 'the import', 30_000);
+            await until(() => existsSync(mark), 'the import');
             await panel.end('SIGKILL');
         }
         rmSync(mark, { force: true });
@@ -116,7 +116,7 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         await start();
         for (let attempt = 0; attempt < 3; attempt += 1) {
             panel.launch();
-            await until(() => !panel.running, 'its end', 30_000);
+            await until(() => !panel.running, 'its end');
         }
         await panel.start();
         const client = await panel.login();
@@ -176,7 +176,7 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         });
         await panel.start();
         panel.signal('SIGUSR2');
-        await until(() => !panel.running, 'its end', 30_000);
+        await until(() => !panel.running, 'its end');
         expect(panel.output).to.contain('an uncaught error');
     });
 
