@@ -125,6 +125,8 @@ export class Plugins {
         this.#host = host;
         this.#crashLoop = new CrashLoop(db, clock);
         const permissions = new DeclaredPermissions(options.permissions, log);
+        // From the first request on, a user has the same permissions as before a restart: pages that are open show what they allow.
+        permissions.update(records.all().filter(({ enabled }) => enabled));
         this.lifecycle = new Lifecycle({
             registry,
             host,

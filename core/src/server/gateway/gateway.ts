@@ -17,6 +17,7 @@ import type { HttpServer } from '../http/server.ts';
 import { createFront, listen, refuseRequest, refuseUpgrade, stopListening } from './front.ts';
 import { Gate, type GateLimits, type Leave } from './gate.ts';
 import { Mount } from './mount.ts';
+import { describedPlugin, pluginOf } from './paths.ts';
 import { enterWhenOpen, type StartOf, StartWaits } from './waiting.ts';
 
 /** A parked gate, until it is opened. */
@@ -57,10 +58,6 @@ interface PluginSlot {
     /** Servers that were taken away and still have something under way. */
     readonly leaving: Set<Mount>;
 }
-
-const pluginPrefix = '/api/plugins/';
-/** Below a plugin's prefix, but the core's: it answers also when the plugin does not run. */
-const ofCore = /^\/logs(?:\?|$)/;
 
 /** Starts the core's server and puts it behind a new gateway, which does not listen yet. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
@@ -316,7 +313,7 @@ export class Gateway {
     }
 
     #whenStarted({ url = '/' }: IncomingMessage, peer: ServerResponse | Duplex, goOn: () => void): void {
-        const name = pluginOf(url);
+        const name = pluginOf(url) ?? describedPlugin(url);
         if (name === null || this.#slots.get(name)?.mount != null) {
             goOn();
         } else {
@@ -378,16 +375,6 @@ export class Gateway {
 function pathOf({ url = '/' }: IncomingMessage): string {
     const query = url.indexOf('?');
     return query < 0 ? url : url.slice(0, query);
-}
-
-/** The plugin below whose prefix a path lies. */
-function pluginOf(url: string): string | null {
-    if (!url.startsWith(pluginPrefix)) {
-        return null;
-    }
-    const end = url.indexOf('/', pluginPrefix.length);
-    const isOwn = end > 0 && end + 1 < url.length && !ofCore.test(url.slice(end));
-    return isOwn ? url.slice(pluginPrefix.length, end) : null;
 }
 
 function mountsOf({ mount, root }: PluginSlot): Mount[] {

@@ -460,6 +460,15 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         await once(peer, 'open');
         peer.terminate();
         expect([(await made).status, handled]).to.equal([200, ['new']]);
+        const asked: string[] = [];
+        await open({}, (name) => {
+            asked.push(name);
+            return Promise.resolve();
+        });
+        for (const path of ['/api/openapi.json?tag=hello', '/api/openapi.json', '/api/around?tag=hello']) {
+            await ask('GET', path);
+        }
+        expect(asked).to.equal(['hello']);
         await open({ patienceMs: 100 }, (name) => (name === 'hello' ? new Promise(() => undefined) : null));
         expect((await ask('GET', '/api/plugins/none/say')).status).to.equal(404);
         expect((await ask('GET', '/api/plugins/hello/say')).status).to.equal(404);
