@@ -47,7 +47,7 @@ export function createServices(ctx: Ctx): Services {
     const copies = new Copies(restic, repositories, snapshots);
     const inPlace = new InPlace(ctx);
     const drills = new Drills(ctx, restic, repositories, snapshots, scratch);
-    const work = new Work(ctx, repositories, drills);
+    const work = new Work(ctx, restic, repositories, drills);
     const runs: Runs = new Runs({ ctx, restic, repositories, sources, snapshots, copies }, scratch, (id) =>
         plans.get(id)
     );

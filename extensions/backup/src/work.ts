@@ -1,21 +1,25 @@
 /** Checks and drills as tasks, started by people or by the clock. */
-import type { Actor, TaskView } from '@portico/sdk';
+import { type Actor, isFailure, type TaskView } from '@portico/sdk';
 
 import { type Drills, failureOf } from './drills/drills.ts';
-import type { RepositoryRow } from './entities.ts';
+import { RepositoryEntity, type RepositoryRow } from './entities.ts';
 import { pluginErrors } from './errors.ts';
 import type { Plan } from './plans/plans.ts';
 import type { Repositories } from './repositories/repositories.ts';
+import type { CheckResult } from './repositories/stored.ts';
+import type { Restic } from './restic/restic.ts';
 import type { Ctx } from './settings.ts';
 
 /** Starts tasks. */
 export class Work {
     readonly #ctx: Ctx;
+    readonly #restic: Restic;
     readonly #repositories: Repositories;
     readonly #drills: Drills;
 
-    constructor(ctx: Ctx, repositories: Repositories, drills: Drills) {
+    constructor(ctx: Ctx, restic: Restic, repositories: Repositories, drills: Drills) {
         this.#ctx = ctx;
+        this.#restic = restic;
         this.#repositories = repositories;
         this.#drills = drills;
     }
@@ -37,7 +41,7 @@ export class Work {
             { ...options, ...(actor === undefined ? {} : { actor }) },
             async ({ signal }) => {
                 const found = await this.#repositories.writing(row.id, () =>
-                    this.#repositories.check(row, readPercent, signal)
+                    this.#check(row, readPercent, signal)
                 );
                 if (!found.ok) {
                     throw pluginErrors.CHECK_FAILED({ message: found.message ?? '' });
@@ -66,5 +70,44 @@ export class Work {
                 return proof;
             }
         );
+    }
+
+    /** Checks the structure, and reads so many per cent of the data. The result is stored, and a fault is told to people. @throws LOCKED 40951: nothing is known then */
+    async #check(row: RepositoryRow, readPercent: number, signal: AbortSignal): Promise<CheckResult> {
+        const args = readPercent === 0 ? ['check'] : ['check', `--read-data-subset=${readPercent}%`];
+        const at = new Date().toISOString();
+        const error = await this.#repositories
+            .target(row)
+            .then((target) => this.#restic.run(target, args, { signal, keepNone: true }))
+            .then(
+                () => null,
+                (failure: unknown) => {
+                    signal.throwIfAborted();
+                    return failure as Error;
+                }
+            );
+        const result: CheckResult = { at, ok: error === null, message: error?.message ?? null };
+        const [isLocked, isDamaged] = ['LOCKED', 'RESTIC_FAILED'].map(
+            (reason) => isFailure(error) && error.reason === reason
+        );
+        if (isLocked !== true) {
+            await this.#ctx.db.write((em) =>
+                em.nativeUpdate(RepositoryEntity, { id: row.id }, { lastCheck: JSON.stringify(result) })
+            );
+        }
+        await this.#repositories.see(row.id, error, {}, isDamaged === true ? 'damaged' : undefined);
+        if (error !== null) {
+            await this.#ctx.notify({
+                event: 'check-failed',
+                severity: 'error',
+                title: `The check of ${row.name} failed`.slice(0, 200),
+                text: error.message,
+                data: { repositoryId: row.id }
+            });
+        }
+        if (isLocked === true) {
+            throw error;
+        }
+        return result;
     }
 }

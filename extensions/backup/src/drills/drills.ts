@@ -86,7 +86,9 @@ export class Drills {
         const scratch = `drill-${plan.id}`;
         const folder = await this.#scratch.make(scratch);
         try {
-            const proof = await this.#prove(row, snapshot, { planId: plan.id, folder }, signal);
+            const proof = await this.#repositories.using(row.id, () =>
+                this.#prove(row, snapshot, { planId: plan.id, folder }, signal)
+            );
             await this.#store(plan, proof);
             return proof;
         } finally {

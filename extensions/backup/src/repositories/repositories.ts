@@ -15,7 +15,6 @@ import type { Targets } from '../targets/targets.ts';
 import { checkFields, checkPlace, connectionOf, type RepositoryInput, secretsOf } from './input.ts';
 import { requireEmpty, requireFolder } from './local-folder.ts';
 import {
-    type CheckResult,
     connectionIn,
     namesOf,
     type RepositoryStatus,
@@ -34,6 +33,7 @@ export type RepositoryChange = Readonly<Record<string, unknown>> & {
 };
 
 const initSeconds = 120;
+const unlockSeconds = 60;
 const mostRepositories = 50;
 
 /** All repositories. What writes to one runs alone; reads go on. */
@@ -45,6 +45,7 @@ export class Repositories {
     readonly #writers = new KeyedMutex();
     readonly #creations = new KeyedMutex();
     readonly #busy = new Map<number, number>();
+    readonly #users = new Map<number, number>();
 
     constructor(ctx: Ctx, restic: Restic, targets: Targets, rclone: Rclone) {
         this.#ctx = ctx;
@@ -287,9 +288,41 @@ export class Repositories {
     async writing<T>(id: number, work: () => Promise<T>): Promise<T> {
         this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
         try {
-            return await this.#writers.run(String(id), work);
+            return await this.#writers.run(String(id), () => this.using(id, work));
         } finally {
             this.#busy.set(id, (this.#busy.get(id) ?? 1) - 1);
+        }
+    }
+
+    /** Runs work while which restic locks the repository. It is marked meanwhile, so that the next start finds what a killed panel left locked. */
+    async using<T>(id: number, work: () => Promise<T>): Promise<T> {
+        const change = async (by: 1 | -1): Promise<void> => {
+            const users = (this.#users.get(id) ?? 0) + by;
+            this.#users.set(id, users);
+            if (users === (by === 1 ? 1 : 0)) {
+                await this.#know(id, { isUsed: by === 1 });
+            }
+        };
+        await change(1);
+        try {
+            return await work();
+        } finally {
+            await change(-1);
+        }
+    }
+
+    /** Removes the locks that a killed panel left: only those whose program has ended. A repository that does not answer keeps nothing from its start. */
+    async recover(): Promise<void> {
+        for (const row of (await this.list()).filter((each) => statusOf(each).isUsed === true)) {
+            const options = { timeoutSeconds: unlockSeconds, signal: this.#ctx.signal };
+            void this.writing(row.id, async () =>
+                this.#restic.run(await this.target(row), ['unlock'], options)
+            ).catch((error: unknown) =>
+                this.#ctx.log.warn('A stale lock could not be removed', {
+                    repository: row.id,
+                    error: String(error)
+                })
+            );
         }
     }
 
@@ -307,37 +340,6 @@ export class Repositories {
         }
     }
 
-    /** Checks the structure, and reads so many per cent of the data. The result is stored, and a fault is told to people. */
-    async check(row: RepositoryRow, readPercent: number, signal: AbortSignal): Promise<CheckResult> {
-        const args = readPercent === 0 ? ['check'] : ['check', `--read-data-subset=${readPercent}%`];
-        const at = new Date().toISOString();
-        const error = await this.target(row)
-            .then((target) => this.#restic.run(target, args, { signal, keepNone: true }))
-            .then(
-                () => null,
-                (failure: unknown) => {
-                    signal.throwIfAborted();
-                    return failure as Error;
-                }
-            );
-        const result: CheckResult = { at, ok: error === null, message: error?.message ?? null };
-        await this.#ctx.db.write((em) =>
-            em.nativeUpdate(RepositoryEntity, { id: row.id }, { lastCheck: JSON.stringify(result) })
-        );
-        const isDamaged = isFailure(error) && error.reason === 'RESTIC_FAILED';
-        await this.see(row.id, error, {}, isDamaged ? 'damaged' : undefined);
-        if (error !== null) {
-            await this.#ctx.notify({
-                event: 'check-failed',
-                severity: 'error',
-                title: `The check of ${row.name} failed`.slice(0, 200),
-                text: error.message,
-                data: { repositoryId: row.id }
-            });
-        }
-        return result;
-    }
-
     /** Remembers how the repository was seen. @param seen - a failure, or null with what is known of it */
     async see(
         id: number,
@@ -348,15 +350,14 @@ export class Repositories {
         if (state === undefined) {
             return; // it says nothing about the repository
         }
+        await this.#know(id, { ...known, state, message: seen === null ? null : (seen as Error).message });
+    }
+
+    async #know(id: number, known: Partial<RepositoryStatus>): Promise<void> {
         await this.#ctx.db.write(async (em) => {
             const [row] = await findRepositories(em, { id });
             if (row !== undefined) {
-                row.status = JSON.stringify({
-                    ...statusOf(row),
-                    ...known,
-                    state,
-                    message: seen === null ? null : (seen as Error).message
-                });
+                row.status = JSON.stringify({ ...statusOf(row), ...known });
             }
         });
     }

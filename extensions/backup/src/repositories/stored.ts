@@ -19,6 +19,8 @@ export interface RepositoryStatus {
     readonly storedBytes: number | null;
     /** When the sizes were asked for; milliseconds since 1970. */
     readonly readAt?: number;
+    /** The panel uses it, or was killed while it did. */
+    readonly isUsed?: boolean;
 }
 
 /** Which state a failure tells of, by its reason. */

@@ -166,7 +166,7 @@ function registerTest(ctx: Ctx, { repositories }: Services): void {
 }
 
 function viewOf(row: RepositoryRow) {
-    const { readAt: _readAt, ...status } = statusOf(row);
+    const { readAt: _readAt, isUsed: _isUsed, ...status } = statusOf(row);
     const { remoteType, obscured: _obscured, ...connection } = connectionIn(row);
     return {
         id: row.id,

@@ -29,7 +29,6 @@ interface Active {
 const dayMs = 24 * 60 * 60_000;
 /** The longest wait before another try. */
 const longestBackoffMs = dayMs;
-const unlockSeconds = 60;
 
 /** All runs. */
 export class Runs {
@@ -142,7 +141,7 @@ export class Runs {
 
     /** Marks runs that a killed panel left, removes what they left behind, and starts again what was cut off or waited for another try. */
     async recover(plans: Plans): Promise<void> {
-        const { ctx, restic, repositories } = this.#services;
+        const { ctx, repositories } = this.#services;
         const cut = await ctx.db.write(async (em) => {
             const runs = await findRuns(em, { state: { $in: ['queued', 'running'] } });
             for (const run of runs) {
@@ -155,29 +154,8 @@ export class Runs {
             return runs.map(({ planId, trigger, dryRun }) => ({ planId, trigger, dryRun }));
         });
         await this.#scratch.clear();
-        const all = await plans.list();
-        const touched = new Set(
-            all
-                .filter(({ id }) => cut.some(({ planId }) => planId === id))
-                .flatMap(({ repositoryId, copyTo }) => [repositoryId, ...copyTo])
-        );
-        for (const row of (await repositories.list()).filter(({ id }) => touched.has(id))) {
-            // Removes only locks whose process is gone. A repository that does not answer does not keep the plugin from its start.
-            void repositories
-                .writing(row.id, async () =>
-                    restic.run(await repositories.target(row), ['unlock'], {
-                        timeoutSeconds: unlockSeconds,
-                        signal: ctx.signal
-                    })
-                )
-                .catch((error: unknown) =>
-                    ctx.log.warn('A stale lock could not be removed', {
-                        repository: row.id,
-                        error: String(error)
-                    })
-                );
-        }
-        for (const plan of all.filter(({ enabled }) => enabled)) {
+        await repositories.recover();
+        for (const plan of (await plans.list()).filter(({ enabled }) => enabled)) {
             const run = cut.find(({ planId }) => planId === plan.id);
             if (
                 run !== undefined &&

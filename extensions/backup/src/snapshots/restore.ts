@@ -136,7 +136,7 @@ export class Restores {
         input: RestoreInput,
         signal: AbortSignal
     ): Promise<readonly RestoredPart[]> {
-        const { snapshots } = this.#services;
+        const { repositories, snapshots } = this.#services;
         const note = input.items.some(({ path }) => path === undefined)
             ? await snapshots.note(row, snapshot, signal)
             : null;
@@ -148,7 +148,9 @@ export class Restores {
             const [path = null] = places;
             try {
                 const part = { ...input, item, places, note, wholeBytes };
-                parts.push(await this.#restore(row, snapshot, part, signal));
+                parts.push(
+                    await repositories.using(row.id, () => this.#restore(row, snapshot, part, signal))
+                );
             } catch (error) {
                 signal.throwIfAborted();
                 const message =

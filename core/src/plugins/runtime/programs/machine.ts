@@ -10,7 +10,7 @@ import { boundaryErrors } from '@portico/sdk/host';
 import type { ControlGroup } from '../../../platform/process/control-group/control-group.ts';
 import { ControlGroups } from '../../../platform/process/control-group/control-groups.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
-import { type Command, withAttributes } from './options.ts';
+import { type Command, endingWithPanel, withAttributes } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
 import { PrivateFiles } from './private-files.ts';
 import { makeGroup, waiting, waitingOn } from './processes/group.ts';
@@ -86,7 +86,7 @@ export class MachinePrograms implements ProgramsPort {
         );
         const isolate = options.isolate !== undefined;
         const prepared = {
-            command: isolate ? await isolated(attributed, account) : attributed,
+            command: isolate ? await isolated(attributed, account) : await endingWithPanel(attributed),
             account,
             changesAccount: !isolate,
             tools: options.pty === undefined ? null : await terminalTools()

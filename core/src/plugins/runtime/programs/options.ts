@@ -10,6 +10,8 @@ const mostFiles = 16;
 const mostFileBytes = 1024 * 1024;
 /** A name without a folder; neither `.` nor `..`. */
 const fileForm = /^(?!\.{1,2}$)[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$/;
+/** What `setpriv` is told. It must come after a change of the account, which clears it. */
+export const endWithPanel = '--pdeathsig=KILL';
 const limitFlags = {
     memoryBytes: '--as',
     cpuSeconds: '--cpu',
@@ -95,6 +97,15 @@ export async function withAttributes(
     }: { readonly umask: number | undefined; readonly limits: SpawnOptions['limits'] | undefined }
 ): Promise<Command> {
     return withUmask(await withLimits(command, limits), umask);
+}
+
+/**
+ * The command of a program that the kernel ends with the panel, also where that is killed: one that says nothing, as restic while it restores, would
+ * not see that its pipes are closed, and go on. `setpriv` asks for it and then becomes the program (exec). A machine without `setpriv` does without.
+ */
+export async function endingWithPanel({ path, args }: Command): Promise<Command> {
+    const setpriv = await findProgram('setpriv');
+    return setpriv === null ? { path, args } : { path: setpriv, args: [endWithPanel, '--', path, ...args] };
 }
 
 function withUmask({ path, args }: Command, umask: number | undefined): Command {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { createFailure, errors } from '@portico/sdk';
 
 import type { MachineAccount } from '../machine-accounts.ts';
-import type { Command } from '../options.ts';
+import { type Command, endWithPanel } from '../options.ts';
 import { findProgram } from '../path.ts';
 
 /** Whether the machine let this process make a network namespace. */
@@ -26,7 +26,13 @@ export async function isolated({ path, args }: Command, account: MachineAccount 
     // Another account than root needs a user namespace first, in which it may make the other one.
     const space = [...(process.getuid?.() === 0 ? [] : ['--user', '--map-current-user']), '--net', '--'];
     await mustBeAllowed(unshare, space);
-    const rights = ['--no-new-privs', '--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all'];
+    const rights = [
+        endWithPanel,
+        '--no-new-privs',
+        '--inh-caps=-all',
+        '--ambient-caps=-all',
+        '--bounding-set=-all'
+    ];
     const identity =
         account === null ? [] : [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups'];
     return { path: unshare, args: [...space, setpriv, ...identity, ...rights, '--', path, ...args] };
