@@ -48,8 +48,14 @@ describe('/api/plugins/monitoring/units', { timeout: 60_000 }, () => {
                 booted.unitPath('bad.service'),
                 '[Unit]\nDescription=A bad one\n[Service]\nExecStart=false\n'
             );
+            // What begins with a number in brackets has that priority for systemd.
+            writeFileSync(
+                booted.unitPath('talks.service'),
+                '[Service]\nType=oneshot\nExecStart=sh -c \'echo "<2>on fire"; echo "<3>broken"; echo "<4>odd"; echo plain; echo "<7>detail"\'\n'
+            );
             await booted.run('systemctl', ['daemon-reload']);
             rig.host.programs.answer('systemctl', async ({ args }) => booted.exec('systemctl', args));
+            rig.host.programs.answer('journalctl', async ({ args }) => booted.exec('journalctl', args));
         }
     });
     after(async () => {
@@ -82,6 +88,42 @@ describe('/api/plugins/monitoring/units', { timeout: 60_000 }, () => {
         const reload = await finish('bad.service', 'reload');
         expect(reload.state).to.equal('failed');
         expect(JSON.stringify(reload.error)).to.contain('40971');
+    });
+
+    itWithSystemd('shows what a unit says, by level and what is more severe', async () => {
+        expect((await finish('talks.service', 'start')).state).to.equal('succeeded');
+        const said = async (query = ''): Promise<string[]> =>
+            (await rig.get(`/logs/lines?source=unit:talks.service${query}`, 'op')).data.map(
+                ({ level, text }: { level: string; text: string }) => `${level} ${text}`
+            );
+        // The journal hears of a line a moment after it was written.
+        const all = await until(
+            async () => {
+                const lines = await said();
+                return lines.some((line) => line.endsWith('detail')) && lines;
+            },
+            'the journal to have the lines',
+            60_000
+        );
+        expect(all.toReversed()).to.equal([
+            'critical on fire',
+            'error broken',
+            'warning odd',
+            'info plain',
+            'debug detail'
+        ]);
+        for (const [level, count] of [
+            ['critical', 1],
+            ['error', 2],
+            ['warning', 3],
+            ['info', 4],
+            ['debug', 5]
+        ] as const) {
+            expect([level, await said(`&level=${level}`)]).to.equal([level, all.slice(-count)]);
+        }
+        expect(await said('&level=warning&q=BROKEN')).to.equal(['error broken']);
+        const { data: sources } = await rig.get('/logs/sources', 'op');
+        expect(sources.map(({ id }: { id: string }) => id)).to.include('unit:talks.service');
     });
 
     itWithSystemd('refuses what ends the machine, what is not there, and names that are none', async () => {
