@@ -149,8 +149,9 @@ describe('monitoring over generations', () => {
         }
     });
 
+    // A hundred times, under traffic, in a panel: test/extensions/hundred.ts.
     it(
-        'leaves nothing behind when it is enabled and disabled a hundred times',
+        'leaves nothing behind when it is enabled and disabled twenty times',
         { timeout: 120_000 },
         async () => {
             const rig = await createMonitoringRig({ on: createMachine(), settings: { intervalSeconds: 2 } });
@@ -172,7 +173,7 @@ describe('monitoring over generations', () => {
                 await rig.host.stop();
                 await settled();
                 const [files, held] = [descriptors(), resources()];
-                for (let round = 0; round < 100; round += 1) {
+                for (let round = 0; round < 20; round += 1) {
                     await rig.host.start();
                     const { leaked, failures } = await rig.host.stop();
                     expect([leaked, failures, rig.host.held()]).to.equal([[], [], []]);

@@ -155,12 +155,17 @@ async function serve(peer: WebSocket, route: SocketRoute, call: HttpCall, ports:
         controller.abort();
     });
     call.live(controller.signal);
+    // The handler reads no more: a peer that is not read would not be heard when it answers the closing.
+    const end = (code: number, reason: string): void => {
+        inbox.drop();
+        closePeer(peer, code, reason);
+    };
     try {
         await route.handler(plainSocket(peer, inbox), call);
-        closePeer(peer, 1000, '');
+        end(1000, '');
     } catch (error) {
         ports.log.error('A WebSocket failed', { requestId: call.id, error });
-        closePeer(peer, 1011, 'Something went wrong');
+        end(1011, 'Something went wrong');
     }
 }
 
