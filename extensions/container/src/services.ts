@@ -13,6 +13,7 @@ import { Publishing } from './hosts/publishing.ts';
 import { ImageArchives } from './images/archives.ts';
 import { Images } from './images/images.ts';
 import { Registries } from './images/registries.ts';
+import { RegistryClient } from './images/registry-client.ts';
 import { ImageUpdates } from './images/updates.ts';
 import type { Machine } from './machine.ts';
 import { Exceptions } from './policy/exceptions.ts';
@@ -78,7 +79,8 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     const exceptions = new Exceptions(ctx);
     const policy = new Policy(ctx, { inventory, exceptions, engine });
     const registries = new Registries(ctx, engine);
-    const updates = new ImageUpdates(ctx, { engine, inventory, registries });
+    const client = new RegistryClient(ctx, { engine, registries });
+    const updates = new ImageUpdates(ctx, { engine, inventory, registries, client });
     const images = new Images(ctx, { engine, inventory, registries, updates });
     const making = new Making(ctx, engine, inventory);
     const store = new StackStore(ctx);

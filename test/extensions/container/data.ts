@@ -53,6 +53,16 @@ describeOnEngines(lab, 'Data of a real engine', (real) => {
             expect(Buffer.from(await bytesOf(rig, '/volumes/files/content?path=sub/a')).toString()).to.equal(
                 'hello\n'
             );
+            const part = await rig.host
+                .as('admin')
+                .fetch('GET', '/volumes/files/content?path=sub/a', undefined, {
+                    headers: { range: 'bytes=1-3' }
+                });
+            expect([part.status, part.headers.get('content-range'), await part.text()]).to.equal([
+                206,
+                'bytes 1-3/6',
+                'ell'
+            ]);
             for (const path of ['trap', 'sub', '../../etc/passwd', 'sub/../../x', 'absent']) {
                 const query = encodeURIComponent(path);
                 expect((await rig.get(`/volumes/files/content?path=${query}`)).code).to.equal(40400);

@@ -1,28 +1,20 @@
 /** A container engine of the test's own, in a network namespace and with folders of its own, and an image made on the spot. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-    closeSync,
-    cpSync,
-    existsSync,
-    mkdirSync,
-    mkdtempSync,
-    openSync,
-    readdirSync,
-    readFileSync,
-    rmSync,
-    symlinkSync,
-    writeFileSync
-} from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
+import { busyboxTar, writeDocker, writePodman, writeRegistry } from './support/engine-files.ts';
+
 /** Where the registry of {@link DockerEngine} listens, as the engine sees it. */
 export const registryAddress = '127.0.0.1:5000';
 /** Where a registry that answers wrong listens, where a test starts one. */
 export const faultyRegistry = '127.0.0.1:5001';
+/** Where registries that ask for a password listen, where a test starts them. Podman's call for a login goes without TLS to `localhost` alone. */
+export const guardedRegistries = ['localhost:5002', 'localhost:5003'] as const;
 /** The image that every engine of a test has. */
 export const image = 'portico-test/busybox:1';
 
@@ -76,12 +68,11 @@ export class TestEngine implements AsyncDisposable {
     private constructor(kind: EngineKind, root: string) {
         this.kind = kind;
         this.root = root;
-        this.#args = kind === 'docker' ? writeDocker(root) : writePodman(root);
-        writeFileSync(
-            join(root, 'registry.yml'),
-            `version: 0.1\nlog: { level: error }\nstorage: { filesystem: { rootdirectory: ${root}/registry }, delete: { enabled: true } }\nhttp: { addr: ${registryAddress} }\n`
-        );
-        const script = `ip link set lo up; echo up; exec setpriv --pdeathsig KILL docker-registry serve ${root}/registry.yml 2>${root}/registry.log`;
+        this.#args =
+            kind === 'docker'
+                ? writeDocker(root)
+                : writePodman(root, [registryAddress, faultyRegistry, ...guardedRegistries]);
+        const script = `ip link set lo up; echo up; exec setpriv --pdeathsig KILL docker-registry serve ${writeRegistry(root, registryAddress)} 2>${root}/registry.log`;
         this.#namespace = spawn('unshare', ['-n', '-m', 'sh', '-c', script], {
             stdio: ['ignore', 'pipe', 'ignore'],
             env: { PATH: folders.join(':'), HOME: root }
@@ -341,84 +332,4 @@ export class TestEngine implements AsyncDisposable {
             `${this.kind} does not start:\n${readFileSync(join(this.root, 'daemon.log'), 'utf8').slice(-3_000)}`
         );
     }
-}
-
-/** Writes what dockerd reads, and gives its command. */
-function writeDocker(root: string): readonly string[] {
-    writeFileSync(
-        join(root, 'daemon.json'),
-        JSON.stringify({
-            'data-root': join(root, 'data'),
-            'exec-root': join(root, 'exec'),
-            pidfile: join(root, 'pid'),
-            hosts: [`unix://${join(root, 'engine.sock')}`],
-            bip: '10.200.0.1/24',
-            dns: ['127.0.0.1'],
-            'shutdown-timeout': 1
-        })
-    );
-    return ['dockerd', '--config-file', join(root, 'daemon.json')];
-}
-
-/** Writes what Podman reads, and gives the command of its service. */
-function writePodman(root: string): readonly string[] {
-    writeFileSync(
-        join(root, 'containers.conf'),
-        [
-            '[containers]\ndefault_ulimits = ["nofile=1024:4096", "nproc=4096:4096"]',
-            `[engine]\nevents_logger = "file"\ncgroup_manager = "cgroupfs"\nruntime = "runc"`,
-            `[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "${root}/networks"\n`
-        ].join('\n')
-    );
-    writeFileSync(
-        join(root, 'registries.conf'),
-        ['unqualified-search-registries = ["docker.io"]']
-            .concat(
-                [registryAddress, faultyRegistry].map(
-                    (at) => `[[registry]]\nlocation = "${at}"\ninsecure = true`
-                )
-            )
-            .join('\n')
-    );
-    const folders = ['root', 'runroot', 'tmpdir'].flatMap((name) => [`--${name}`, join(root, name)]);
-    return ['podman', ...folders, 'system', 'service', '--time=0', `unix://${join(root, 'engine.sock')}`];
-}
-
-/** A root file system of busybox as a tar archive, with what a busybox that is not static needs. */
-function busyboxTar(folder: string, mark: string): Buffer {
-    const root = mkdtempSync(join(folder, 'root-'));
-    for (const each of ['bin', 'tmp', 'etc', 'data']) {
-        mkdirSync(join(root, each));
-    }
-    const busybox = execFileSync('sh', ['-c', 'command -v busybox'], { encoding: 'utf8' }).trim();
-    const applets = [
-        'sh',
-        'sleep',
-        'echo',
-        'cat',
-        'ls',
-        'true',
-        'false',
-        'id',
-        'touch',
-        'test',
-        'printf',
-        'stty',
-        'env',
-        'seq',
-        'kill',
-        'mkdir',
-        'ps'
-    ];
-    cpSync(busybox, join(root, 'bin', 'busybox'), { dereference: true });
-    applets.forEach((applet) => symlinkSync('busybox', join(root, 'bin', applet)));
-    const libraries = execFileSync('sh', ['-c', `ldd ${busybox} 2>/dev/null || true`], { encoding: 'utf8' });
-    for (const [library] of libraries.matchAll(/\/\S+\.so\S*/g)) {
-        mkdirSync(join(root, library, '..'), { recursive: true });
-        cpSync(library, join(root, library), { dereference: true });
-    }
-    writeFileSync(join(root, 'etc', 'mark'), `${mark}\n`);
-    const tar = execFileSync('tar', ['-C', root, '-cf', '-', '.'], { maxBuffer: 1 << 28 });
-    rmSync(root, { recursive: true, force: true });
-    return tar;
 }

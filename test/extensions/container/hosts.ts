@@ -1,21 +1,25 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { until } from '../../support/until.ts';
 import { image, registryAddress } from './engines.ts';
+import { reachRegistries } from './support/guarded-registries.ts';
 import { describeOnEngines } from './support/on-engines.ts';
 import type { ContainerRig } from './support/rig.ts';
 
 export const lab = Lab.script();
 
 /** Asks until the answer is as wanted. */
-async function until<T>(ask: () => Promise<T> | T, wanted: (answer: T) => boolean): Promise<T> {
-    for (;;) {
-        const answer = await ask();
-        if (wanted(answer)) {
-            return answer;
-        }
-        await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+async function settled<T>(ask: () => Promise<T> | T, wanted: (answer: T) => boolean): Promise<T> {
+    const found = await until(
+        async () => {
+            const answer = await ask();
+            return wanted(answer) ? { answer } : null;
+        },
+        wanted.toString(),
+        60_000
+    );
+    return found.answer;
 }
 
 /** Where the engine publishes port 80 of a container. */
@@ -42,15 +46,15 @@ describeOnEngines(lab, 'Hosts and hooks of stacks on a real engine', (real) => {
 
             // A port that the engine found anew: the host goes there.
             await rig.make('/containers/one/recreate', { ports: [{ containerPort: 80 }] });
-            const moved = await until(
+            const moved = await settled(
                 () => published(rig, 'one'),
                 (address) => address !== made.data.target
             );
-            await until(
+            await settled(
                 () => upstream('one.example.com'),
                 (address) => address === moved
             );
-            await until(
+            await settled(
                 async () => (await rig.get('/hosts')).data[0].target as string,
                 (address) => address === moved
             );
@@ -96,7 +100,7 @@ describeOnEngines(lab, 'Hosts and hooks of stacks on a real engine', (real) => {
             // What an admin removed in the core is forgotten.
             rig.host.hosts.hosts.splice(0);
             await rig.post('/containers/one/restart', { timeoutSeconds: 0 });
-            await until(
+            await settled(
                 async () => (await rig.get('/hosts')).data.length,
                 (length) => length === 0
             );
@@ -141,7 +145,7 @@ describeOnEngines(lab, 'Hosts and hooks of stacks on a real engine', (real) => {
             [202, true],
             [202, true]
         ]);
-        await until(
+        await settled(
             async () => (await rig.get('/stacks/hooked/revisions')).data as { because: string }[],
             ([newest]) => newest?.because === 'hook'
         );
@@ -157,91 +161,86 @@ describeOnEngines(lab, 'Hosts and hooks of stacks on a real engine', (real) => {
     });
 });
 
-// Podman asks no registry for a digest.
-describeOnEngines(
-    lab,
-    'Automatic updates on a real engine',
-    (real) => {
-        real(
-            'checks images by the clock, tells of a newer one once, and updates the stacks that want it',
-            async (rig) => {
-                const name = `${registryAddress}/auto/app:1`;
-                const push = async (mark: string): Promise<void> => {
-                    await rig.engine.importImage(name, mark);
-                    await rig.make('/images/push', { image: name });
-                };
-                const auto = (mode: string) => ({ autoUpdate: { mode, everyHours: 1 } });
-                const newest = async (): Promise<string> =>
-                    (await rig.get('/stacks/auto/revisions')).data[0].because;
-                const notices = (event: string) =>
-                    rig.host.notifications.filter((notice) => notice.event.endsWith(event));
-                await push('first');
-                await rig.make('/stacks', { name: 'auto', compose: compose(name), ...auto('check') });
-                expect((await rig.get('/stacks/auto')).data.autoUpdate).to.equal({
-                    mode: 'check',
-                    everyHours: 1
-                });
-                await push('second');
-                await rig.host.clock.advance({ hours: 2 });
-                await rig.host.clock.advance({ hours: 2 });
-                expect(notices('image-outdated').length).to.equal(1);
-                expect(await newest()).to.equal('created');
+describeOnEngines(lab, 'Automatic updates on a real engine', (real) => {
+    real(
+        'checks images by the clock, tells of a newer one once, and updates the stacks that want it',
+        async (rig) => {
+            reachRegistries(rig);
+            const name = `${registryAddress}/auto/app:1`;
+            // As it comes from another machine: the registry has it, and this one has not.
+            const push = async (image: string, mark: string, changes = {}): Promise<void> => {
+                await rig.engine.importImage(image, mark, changes);
+                await rig.make('/images/push', { image });
+                const gone = await rig.ask('DELETE', `/images/${encodeURIComponent(image)}?force=true`);
+                expect(gone.status).to.equal(200);
+            };
+            const auto = (mode: string) => ({ autoUpdate: { mode, everyHours: 1 } });
+            const newest = async (): Promise<string> =>
+                (await rig.get('/stacks/auto/revisions')).data[0].because;
+            const notices = (event: string) =>
+                rig.host.notifications.filter((notice) => notice.event.endsWith(event));
+            await push(name, 'first');
+            await rig.make('/stacks', { name: 'auto', compose: compose(name), ...auto('check') });
+            expect((await rig.get('/stacks/auto')).data.autoUpdate).to.equal({
+                mode: 'check',
+                everyHours: 1
+            });
+            await push(name, 'second');
+            await rig.host.clock.advance({ hours: 2 });
+            await rig.host.clock.advance({ hours: 2 });
+            expect(notices('image-outdated').length).to.equal(1);
+            expect(await newest()).to.equal('created');
 
-                await rig.make('/stacks/auto', auto('apply'), 'PUT');
-                await rig.host.clock.advance({ hours: 2 });
-                await until(newest, (because) => because === 'automatic update');
-                // A digest that the stack went back from is not taken again.
-                await rig.make('/stacks/auto/rollback', { revision: 1 });
-                await rig.host.clock.advance({ hours: 2 });
-                await rig.host.tasks.wait();
-                expect(await newest()).to.equal('rollback to 1');
+            await rig.make('/stacks/auto', auto('apply'), 'PUT');
+            await rig.host.clock.advance({ hours: 2 });
+            await settled(newest, (because) => because === 'automatic update');
+            // A digest that the stack went back from is not taken again.
+            await rig.make('/stacks/auto/rollback', { revision: 1 });
+            await rig.host.clock.advance({ hours: 2 });
+            await rig.host.tasks.wait();
+            expect(await newest()).to.equal('rollback to 1');
 
-                // A newer image that does not come up: what ran before runs, and a notice says so.
-                await rig.engine.importImage(name, 'third', { ENTRYPOINT: '["false"]' });
-                await rig.make('/images/push', { image: name });
-                await rig.host.clock.advance({ hours: 2 });
-                await until(
-                    () => notices('update-failed').length,
-                    (count) => count > 0
-                );
-                expect((await rig.get('/stacks/auto')).data.state).to.equal('running');
-                expect(await newest()).to.equal('rollback to 1');
+            // A newer image that does not come up: what ran before runs, and a notice says so.
+            await push(name, 'third', { ENTRYPOINT: '["false"]' });
+            await rig.host.clock.advance({ hours: 2 });
+            await settled(
+                () => notices('update-failed').length,
+                (count) => count > 0
+            );
+            expect((await rig.get('/stacks/auto')).data.state).to.equal('running');
+            expect(await newest()).to.equal('rollback to 1');
 
-                // Images of single containers are checked, too.
-                const single = `${registryAddress}/auto/single:1`;
-                await rig.engine.importImage(single, 'first');
-                await rig.make('/images/push', { image: single });
-                await rig.make('/containers', {
-                    name: 'lone',
-                    image: single,
-                    command: ['sleep', '1000'],
-                    stopSeconds: 0
-                });
-                const { data: first } = await rig.get(`/images/${encodeURIComponent(single)}`);
-                await rig.engine.importImage(single, 'second');
-                await rig.make('/images/push', { image: single });
-                await rig.post('/images/tag', { id: first.id, tag: single });
-                await rig.host.clock.advance({ hours: 25 });
-                const told = notices('image-outdated').map(({ data }) => data?.['image']);
-                expect(told.filter((each) => each === single).length).to.equal(1);
-                expect((await rig.get(`/images/${encodeURIComponent(single)}`)).data.update.state).to.equal(
-                    'outdated'
-                );
+            // Images of single containers are checked, too.
+            await rig.make('/stacks/auto', auto('off'), 'PUT');
+            const single = `${registryAddress}/auto/single:1`;
+            await push(single, 'first');
+            await rig.make('/containers', {
+                name: 'lone',
+                image: single,
+                command: ['sleep', '1000'],
+                stopSeconds: 0
+            });
+            const { data: first } = await rig.get(`/images/${encodeURIComponent(single)}`);
+            await push(single, 'second');
+            await rig.post('/images/tag', { id: first.id, tag: single });
+            await rig.host.clock.advance({ hours: 25 });
+            const told = notices('image-outdated').map(({ data }) => data?.['image']);
+            expect(told.filter((each) => each === single).length).to.equal(1);
+            expect((await rig.get(`/images/${encodeURIComponent(single)}`)).data.update.state).to.equal(
+                'outdated'
+            );
 
-                // As often as the setting says; 0: never.
-                await rig.engine.importImage(single, 'third');
-                await rig.make('/images/push', { image: single });
-                await rig.post('/images/tag', { id: first.id, tag: single });
-                const count = () =>
-                    notices('image-outdated').filter(({ data }) => data?.['image'] === single).length;
-                await rig.host.setSettings({ ...rig.host.settings, checkHours: 0 });
-                await rig.host.clock.advance({ hours: 200 });
-                expect(count()).to.equal(1);
-                await rig.host.setSettings({ ...rig.host.settings, checkHours: 3 });
-                await rig.host.clock.advance({ hours: 3 });
-                expect(count()).to.equal(2);
-            }
-        );
-    },
-    { kinds: ['docker'] }
-);
+            // As often as the setting says; 0: never.
+            await push(single, 'third');
+            await rig.post('/images/tag', { id: first.id, tag: single });
+            const count = () =>
+                notices('image-outdated').filter(({ data }) => data?.['image'] === single).length;
+            await rig.host.setSettings({ ...rig.host.settings, checkHours: 0 });
+            await rig.host.clock.advance({ hours: 30 });
+            expect(count()).to.equal(1);
+            await rig.host.setSettings({ ...rig.host.settings, checkHours: 3 });
+            await rig.host.clock.advance({ hours: 3 });
+            expect(count()).to.equal(2);
+        }
+    );
+});

@@ -251,8 +251,8 @@ function infoOf(socket: string, version: EngineVersion): EngineInfo {
     };
 }
 
-/** Podman says OK where Docker says nothing. */
-const isEmpty = (text: string): boolean => text === '' || text.trim() === 'OK';
+/** Podman says OK, or ends a line, where Docker says nothing. */
+const isEmpty = (text: string): boolean => ['', 'OK'].includes(text.trim());
 
 /** @throws ENGINE_DOWN 50350 for what is no JSON, or was cut */
 function parse(text: string): unknown {

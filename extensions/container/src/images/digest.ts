@@ -1,17 +1,20 @@
-/** By which digest a registry knows an image. */
+/** By which digests a registry knows an image. */
 import type { InspectedImage } from '../engine/documents.ts';
 import { parseReference } from './reference.ts';
 
-/** The digest by which the registry of a name knows an image; null for an image that came from no registry. */
-export function digestIn({ RepoDigests: digests }: InspectedImage, reference: string): string | null {
+/**
+ * The digests by which the registry of a name knows an image; empty for an image that came from no registry. Podman tells two of an image that came by a
+ * list for several platforms: that of the image, and that of the list.
+ */
+export function digestsIn({ RepoDigests: digests }: InspectedImage, reference: string): readonly string[] {
     const repository = parseReference(reference)?.repository ?? reference;
-    const found = (digests ?? []).find((each) => {
-        const name = each.split('@')[0] ?? '';
-        return (
-            name === repository ||
-            name === `docker.io/${repository}` ||
-            name === `docker.io/library/${repository}`
-        );
-    });
-    return found?.split('@')[1] ?? null;
+    const names = [repository, `docker.io/${repository}`, `docker.io/library/${repository}`];
+    return (digests ?? [])
+        .map((each) => each.split('@'))
+        .filter(([name = '']) => names.includes(name))
+        .map(([, digest = '']) => digest);
 }
+
+/** The first of {@link digestsIn}; null where there is none. */
+export const digestIn = (image: InspectedImage, reference: string): string | null =>
+    digestsIn(image, reference)[0] ?? null;

@@ -15,6 +15,12 @@ export interface RegistryView {
     readonly passwordSet: boolean;
 }
 
+/** Who logs in to a registry. */
+export interface Login {
+    readonly username: string;
+    readonly password: string;
+}
+
 /** Names by which Docker Hub is known. */
 const hub = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io', 'registry.hub.docker.com']);
 
@@ -106,11 +112,17 @@ export class Registries {
         return { ok: true };
     }
 
-    /** The header by which the engine logs in to the registry of an image; none where no login is kept for it. */
-    async headersFor(image: string): Promise<Readonly<Record<string, string>>> {
+    /** The login that is kept for the registry of an image; null where there is none. */
+    async loginFor(image: string): Promise<Login | null> {
         const registry = serverOf(parseReference(image)?.registry ?? '');
         const row = (await this.list()).find(({ server }) => server === registry);
-        return row === undefined ? {} : { 'x-registry-auth': encode(await this.#loginOf(row)) };
+        return row === undefined ? null : this.#loginOf(row);
+    }
+
+    /** The header by which the engine logs in to the registry of an image; none where no login is kept for it. */
+    async headersFor(image: string): Promise<Readonly<Record<string, string>>> {
+        const login = await this.loginFor(image);
+        return login === null ? {} : { 'x-registry-auth': encode(login) };
     }
 
     /** The header by which the engine logs in to the registries that the file of a build names, to each with its own login. */
@@ -124,12 +136,13 @@ export class Registries {
         return logins.length === 0 ? {} : { 'x-registry-config': encode(Object.fromEntries(logins)) };
     }
 
-    async #loginOf({ server, username, password }: RegistryRow): Promise<object> {
-        return {
+    async #loginOf({ server, username, password }: RegistryRow): Promise<Login> {
+        const login = {
             username,
             password: await this.#ctx.secrets.open(password),
             serveraddress: server === 'docker.io' ? 'https://index.docker.io/v1/' : server
         };
+        return login;
     }
 }
 

@@ -4,10 +4,10 @@ import { type Actor, errors, isFailure, type ScheduledRun, type TaskView } from 
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { ImageCheckEntity, type ImageCheckRow } from '../entities.ts';
-import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
-import { digestIn } from './digest.ts';
+import { digestIn, digestsIn } from './digest.ts';
 import type { Registries } from './registries.ts';
+import type { RegistryClient } from './registry-client.ts';
 
 /** Whether the registry has a newer image under the same tag. */
 export interface ImageUpdate {
@@ -38,15 +38,22 @@ export class ImageUpdates {
     readonly #engine: Engine;
     readonly #inventory: Inventory;
     readonly #registries: Registries;
+    readonly #client: RegistryClient;
 
     constructor(
         ctx: Ctx,
-        parts: { readonly engine: Engine; readonly inventory: Inventory; readonly registries: Registries }
+        parts: {
+            readonly engine: Engine;
+            readonly inventory: Inventory;
+            readonly registries: Registries;
+            readonly client: RegistryClient;
+        }
     ) {
         this.#ctx = ctx;
         this.#engine = parts.engine;
         this.#inventory = parts.inventory;
         this.#registries = parts.registries;
+        this.#client = parts.client;
     }
 
     /** What registries said, by the id of the image. */
@@ -58,23 +65,33 @@ export class ImageUpdates {
      * Asks the registry which image a name stands for now.
      *
      * @param bound - the image that runs; default: the one that has the name here
-     * @throws NOT_FOUND 40400, ENGINE_LACKS 50150 on Podman
+     * @param at - when it is asked
+     * @throws NOT_FOUND 40400
      */
-    async check(reference: string, bound?: BoundImage): Promise<ImageUpdate> {
-        const { kind } = await this.#engine.info();
-        if (kind === 'podman') {
-            throw fail.ENGINE_LACKS({ what: 'Podman asks no registry for a digest' });
-        }
+    async check(reference: string, bound?: BoundImage, at = new Date()): Promise<ImageUpdate> {
         const { id: image, digest: known } = bound ?? (await this.#boundOf(reference));
         const digest = await this.#digestOf(reference);
         const state =
-            digest === null || known === null ? 'unknown' : digest === known ? 'current' : 'outdated';
-        const row = { image, state, digest, checkedAt: Date.now() };
+            digest === null || known === null
+                ? 'unknown'
+                : (await this.isKnownBy(digest, reference, { id: image, digest: known }))
+                  ? 'current'
+                  : 'outdated';
+        const row = { image, state, digest, checkedAt: at.getTime() };
         await this.#ctx.db.write(async (em) => {
             const before = await em.findOne(ImageCheckEntity, { image });
             await em.upsert(ImageCheckEntity, { ...row, told: before?.told ?? null });
         });
         return updateOf(row);
+    }
+
+    /** Whether the registry of a name knows an image by a digest. */
+    async isKnownBy(digest: string, reference: string, image: BoundImage): Promise<boolean> {
+        if (image.digest === digest) {
+            return true;
+        }
+        const here = await this.#inventory.image(image.id);
+        return here !== null && digestsIn(here, reference).includes(digest);
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -88,6 +105,9 @@ export class ImageUpdates {
 
     /** Null where the registry has none, or gives no answer. */
     async #digestOf(reference: string): Promise<string | null> {
+        if ((await this.#engine.info()).kind === 'podman') {
+            return this.#client.digestOf(reference);
+        }
         try {
             const { Descriptor: descriptor } = await this.#engine.call<{ Descriptor: { digest: string } }>(
                 'GET',
@@ -134,15 +154,12 @@ export class ImageUpdates {
         if (checkHours === 0 || !isDue(at, newest, checkHours)) {
             return;
         }
-        if ((await this.#engine.info()).kind === 'podman') {
-            return;
-        }
         for (const name of await this.namesInUse()) {
             signal.throwIfAborted();
             // A name may have gone from its image, or be of another stack's making: the others are checked.
             const bound = await this.#boundOf(name).catch(() => null);
             if (bound !== null) {
-                await this.check(name, bound);
+                await this.check(name, bound, at);
                 await this.tell(name, bound);
             }
         }

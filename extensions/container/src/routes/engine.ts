@@ -88,7 +88,7 @@ function registerEngine(ctx: Ctx, { engine }: Services): void {
                 { patienceMs: 15_000 }
             );
             const rootless = (options ?? []).some((option) => option.includes('rootless'));
-            const supports = kind === 'docker' ? ['updateInPlace', 'imageCheck'] : [];
+            const supports = kind === 'docker' ? ['imageCheck', 'updateInPlace', 'daemon'] : ['imageCheck'];
             return { kind, version, apiVersion, arch, rootless, supports };
         }
     });

@@ -41,7 +41,7 @@ export class AutoUpdates {
             }
             signal.throwIfAborted();
             await store.setAutoUpdate(row.name, { autoAt: at.getTime() });
-            await this.#look(row).catch((error: unknown) => {
+            await this.#look(row, at).catch((error: unknown) => {
                 this.#ctx.log.warn('A stack could not be looked at for newer images', {
                     stack: row.name,
                     error
@@ -50,15 +50,18 @@ export class AutoUpdates {
         }
     }
 
-    async #look(row: StackRow): Promise<void> {
+    async #look(row: StackRow, at: Date): Promise<void> {
         const { store, updates } = this.#parts;
         const now = await store.revision(row.name, row.revision);
         const before = await store.revisions(row.name);
         let isOutdated = false;
         for (const [service, { image, imageId, digest }] of Object.entries(now.images)) {
             const bound = { id: imageId ?? image, digest };
-            const { digest: newest, state } = await updates.check(image, bound);
-            if (state !== 'outdated' || newest === null || wasLeft(before, service, newest)) {
+            const { digest: newest, state } = await updates.check(image, bound, at);
+            if (state !== 'outdated' || newest === null) {
+                continue;
+            }
+            if (await this.#wasLeft(before, service, newest)) {
                 continue;
             }
             isOutdated = true;
@@ -97,8 +100,22 @@ export class AutoUpdates {
             null
         );
     }
-}
 
-/** Whether a stack had this digest and went back from it: it does not take it again by itself. */
-const wasLeft = (revisions: readonly Pick<Revision, 'images'>[], service: string, digest: string): boolean =>
-    revisions.some(({ images }) => images[service]?.digest === digest);
+    /** Whether a stack had the image of this digest and went back from it: it does not take it again by itself. */
+    async #wasLeft(
+        revisions: readonly Pick<Revision, 'images'>[],
+        service: string,
+        newest: string
+    ): Promise<boolean> {
+        for (const { images } of revisions) {
+            const { image, imageId, digest } = images[service] ?? {};
+            if (image !== undefined && digest !== undefined) {
+                const bound = { id: imageId ?? image, digest };
+                if (await this.#parts.updates.isKnownBy(newest, image, bound)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+}

@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { image, registryAddress } from '../../engines.ts';
+import { until } from '../../../../support/until.ts';
+import { guardedRegistries, image, registryAddress } from '../../engines.ts';
 import { archiveOf } from '../../support.ts';
+import { GuardedRegistries, login, reachRegistries } from '../../support/guarded-registries.ts';
 import { describeOnEngines } from '../../support/on-engines.ts';
 import type { ContainerRig } from '../../support/rig.ts';
 
@@ -62,6 +64,42 @@ describeOnEngines(
     lab,
     'Builds, archives of images and terminals on a real engine',
     (real) => {
+        real('GET /engine says what is there, and what it lacks is refused as that', async (rig) => {
+            const isPodman = rig.engine.kind === 'podman';
+            const { Version: version, ApiVersion: apiVersion } = (await rig.engine.ask('GET', '/version'))
+                .data;
+            const { data } = await rig.get('/engine');
+            expect(data).to.include({ kind: rig.engine.kind, version, apiVersion, rootless: false });
+            expect(data.supports.includes('updateInPlace')).to.equal(!isPodman);
+            const settings = [await rig.get('/daemon'), await rig.put('/daemon', { liveRestore: true })];
+            expect(settings.map(({ status, code }) => (status < 300 ? 0 : code))).to.equal(
+                isPodman ? [50150, 50150] : [0, 0]
+            );
+            if (!isPodman) {
+                await rig.host.tasks.wait(settings[1]?.data.id as number);
+            }
+        });
+
+        real('POST /containers/{id}/kill sends the signal that is named', async (rig) => {
+            const script = 'trap "echo heard" USR1; echo begun; while :; do sleep 0.1; done';
+            await rig.make('/containers', { name: 'hears', image, command: ['sh', '-c', script] });
+            const log = async () => (await rig.get('/containers/hears/logs?follow=false')).text;
+            await until(async () => (await log()).includes('begun'), 'the start', 60_000);
+            const { data } = await rig.post('/containers/hears/kill', { signal: 'SIGUSR1' });
+            expect(data.state).to.equal('running');
+            await until(async () => (await log()).includes('heard'), 'the signal', 60_000);
+            expect((await rig.post('/containers/hears/kill', { signal: 'NONE' })).code).to.equal(42254);
+            // The defaults of Podman fail where a machine forbids to raise them, so it is told lower ones.
+            const { data: limits } = await rig.post('/containers/hears/exec', {
+                command: ['sh', '-c', 'ulimit -Hn; ulimit -u']
+            });
+            if (rig.engine.kind === 'podman') {
+                expect(limits.stdout).to.equal('4096\n4096\n');
+            }
+            expect((await rig.post('/containers/hears/kill')).data.state).to.equal('exited');
+            expect((await rig.ask('DELETE', '/containers/hears')).status).to.equal(200);
+        });
+
         real('POST /builds takes the context, builds, and keeps nothing of it', async (rig) => {
             const begin = (more: object = {}) =>
                 rig.post('/builds', { tag: 'made:1', args: { TOKEN: 'very-secret' }, ...more });
@@ -151,6 +189,72 @@ describeOnEngines(
                 expect(nameless).to.include(old.id).and.to.not.include(named.id);
                 expect(others).to.include(named.id).and.to.not.include(old.id);
                 expect([...nameless, ...others].sort()).to.equal([...both].sort());
+            }
+        );
+
+        real(
+            'POST /registries/{id}/test logs in, and pulls and pushes do with the password of their registry alone',
+            async (rig) => {
+                await using _registries = await GuardedRegistries.start(rig.engine);
+                reachRegistries(rig);
+                await rig.engine.importImage(`${registryAddress}/guarded/app:1`, 'guarded');
+                await rig.make('/images/push', { image: `${registryAddress}/guarded/app:1` });
+                const failed = async (path: string, body: object) => {
+                    const { state, error } = await rig.run(path, body);
+                    return [state, error?.code];
+                };
+                const [byPassword, byToken] = guardedRegistries;
+                for (const [server, other] of [
+                    [byPassword, byToken],
+                    [byToken, byPassword]
+                ] as const) {
+                    const name = `${server}/guarded/app:1`;
+                    expect(await failed('/images/pull', { image: name })).to.equal(['failed', 50250]);
+                    const { data: kept } = await rig.post('/registries', { server, ...login });
+                    expect(kept).to.equal({
+                        id: kept.id,
+                        server,
+                        username: login.username,
+                        passwordSet: true
+                    });
+                    expect((await rig.post('/registries', { server, ...login })).code).to.equal(40900);
+                    const at = `/registries/${kept.id}`;
+                    // The other one has the same users, and is sent nothing of this one.
+                    const elsewhere = { image: `${other}/guarded/app:1` };
+                    expect(await failed('/images/pull', elsewhere)).to.equal(['failed', 50250]);
+                    const { id } = await rig.make('/images/pull', { image: name });
+                    expect(
+                        (await rig.post('/images/tag', { id, tag: `${server}/guarded/new:1` })).status
+                    ).to.equal(200);
+                    await rig.make('/images/push', { image: `${server}/guarded/new:1` });
+                    const { images: checked } = await rig.make('/images/check', { images: [name] });
+                    expect(checked[0].state).to.equal('current');
+
+                    expect((await rig.put(at, { password: 'wrong-pass' })).data).to.equal(kept);
+                    expect((await rig.post(`${at}/test`)).code).to.equal(50250);
+                    expect(await failed('/images/push', { image: name })).to.equal(['failed', 50250]);
+                    expect((await rig.make('/images/check', { images: [name] })).images[0].state).to.equal(
+                        'unknown'
+                    );
+                    const { status, text } = await rig.put(at, { password: login.password });
+                    expect([status, text.includes(login.password)]).to.equal([200, false]);
+                    expect((await rig.post(`${at}/test`)).data).to.equal({ ok: true });
+                    for (const who of ['viewer', 'operator'] as const) {
+                        expect((await rig.ask('DELETE', at, undefined, who)).status).to.equal(403);
+                    }
+                    expect((await rig.ask('DELETE', at)).status).to.equal(200);
+                    expect((await rig.get(at)).code).to.equal(40400);
+                    expect(await failed('/images/push', { image: name })).to.equal(['failed', 50250]);
+                }
+                const told = JSON.stringify([
+                    rig.host.audit,
+                    rig.host.log,
+                    (await rig.get('/registries')).data
+                ]);
+                expect(told)
+                    .to.contain('registry')
+                    .and.to.not.contain(login.password)
+                    .and.to.not.contain('wrong-pass');
             }
         );
 

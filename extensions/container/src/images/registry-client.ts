@@ -1,0 +1,116 @@
+/** Asks registries without the engine, where its API has no call for it: the protocol of OCI distribution, with passwords and with tokens. */
+import { isFailure } from '@portico/sdk';
+
+import type { Engine } from '../engine/engine.ts';
+import type { Ctx } from '../settings.ts';
+import { parseReference } from './reference.ts';
+import type { Login, Registries } from './registries.ts';
+
+const patienceMs = 30_000;
+/** Of images, and of lists of images for several platforms. */
+const manifests = [
+    'application/vnd.oci.image.index.v1+json',
+    'application/vnd.docker.distribution.manifest.list.v2+json',
+    'application/vnd.oci.image.manifest.v1+json',
+    'application/vnd.docker.distribution.manifest.v2+json'
+].join(', ');
+
+/** Asks which image a name stands for now. */
+export class RegistryClient {
+    readonly #ctx: Ctx;
+    readonly #engine: Engine;
+    readonly #registries: Registries;
+
+    constructor(ctx: Ctx, parts: { readonly engine: Engine; readonly registries: Registries }) {
+        this.#ctx = ctx;
+        this.#engine = parts.engine;
+        this.#registries = parts.registries;
+    }
+
+    /**
+     * The digest of a name in its registry. Null where the registry has none, or gives no answer.
+     *
+     * @throws CAPABILITY_MISSING 50305 where the plugin may not reach it
+     */
+    async digestOf(image: string): Promise<string | null> {
+        const place = placeOf(image);
+        if (place === null) {
+            return null;
+        }
+        try {
+            const scheme = (await this.#isInsecure(place.registry)) ? 'http' : 'https';
+            const url = new URL(`${scheme}://${place.host}/v2/${place.path}/manifests/${place.tag}`);
+            let answer = await this.#ask(url, 'HEAD', null);
+            const challenge = answer.headers.get('www-authenticate');
+            if (answer.status === 401 && challenge !== null) {
+                const login = await this.#registries.loginFor(image);
+                answer = await this.#ask(url, 'HEAD', await this.#answerTo(challenge, url, login));
+            }
+            return answer.ok ? answer.headers.get('docker-content-digest') : null;
+        } catch (error) {
+            if (isFailure(error)) {
+                throw error;
+            }
+            this.#ctx.log.warn('A registry could not be asked for a newer image', { image, error });
+            return null;
+        }
+    }
+
+    /** What the registry wants to be sent; null: nothing that is kept here. */
+    async #answerTo(challenge: string, { protocol }: URL, login: Login | null): Promise<string | null> {
+        const basic = login === null ? null : `Basic ${btoa(`${login.username}:${login.password}`)}`;
+        if (!/^bearer /i.test(challenge)) {
+            return basic;
+        }
+        const wanted = Object.fromEntries(
+            [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value])
+        );
+        const server = new URL(wanted['realm'] ?? '');
+        if (server.protocol !== 'https:' && server.protocol !== protocol) {
+            throw new Error(`The registry wants a password to be sent to ${server.host} without TLS`);
+        }
+        for (const name of ['service', 'scope']) {
+            if (wanted[name] !== undefined) {
+                server.searchParams.set(name, wanted[name]);
+            }
+        }
+        const answer = await this.#ask(server, 'GET', basic);
+        if (!answer.ok) {
+            return null;
+        }
+        const { token, access_token: other } = (await answer.json()) as Record<string, unknown>;
+        return `Bearer ${String(token ?? other)}`;
+    }
+
+    #ask(url: URL, method: 'GET' | 'HEAD', authorization: string | null): Promise<Response> {
+        return this.#ctx.fetch(url, {
+            method,
+            headers: { accept: manifests, ...(authorization === null ? {} : { authorization }) },
+            signal: AbortSignal.timeout(patienceMs)
+        });
+    }
+
+    /** Whether the engine is told to ask a registry without TLS. */
+    async #isInsecure(registry: string): Promise<boolean> {
+        const { registries } = await this.#engine.call<{
+            registries?: Readonly<Record<string, { readonly Insecure?: boolean } | undefined>> | null;
+        }>('GET', '/libpod/info', { patienceMs });
+        return registries?.[registry]?.Insecure === true;
+    }
+}
+
+/** Where a name is asked for; null for what is no name with a tag. */
+function placeOf(image: string) {
+    const { registry, repository, tag } = parseReference(image) ?? {};
+    if (registry === undefined || repository === undefined) {
+        return null;
+    }
+    const path = repository.startsWith(`${registry}/`) ? repository.slice(registry.length + 1) : repository;
+    const isHub = registry === 'docker.io';
+    return {
+        registry,
+        host: isHub ? 'registry-1.docker.io' : registry,
+        path: isHub && !path.includes('/') ? `library/${path}` : path,
+        tag: tag ?? 'latest'
+    };
+}
