@@ -1,7 +1,8 @@
 /** Waits of tests: by looking again and again with a limit, never by a fixed time. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-const pauseMs = 10;
+/** The pause between two looks grows with what was waited for already: looking often takes the processor from what is waited for. */
+const pauseMs = (waitedMs: number): number => Math.min(Math.max(waitedMs / 50, 10), 40);
 
 /**
  * Waits until `probe` answers something other than null, undefined or false, and returns that. An error counts as not yet.
@@ -14,7 +15,7 @@ export async function until<Value>(
     what: string | (() => string) = probe.toString(),
     limitMs = 60_000
 ): Promise<Value> {
-    const end = performance.now() + limitMs;
+    const began = performance.now();
     let cause: unknown;
     do {
         try {
@@ -25,7 +26,7 @@ export async function until<Value>(
         } catch (error) {
             cause = error;
         }
-        await wait(pauseMs);
-    } while (performance.now() < end);
+        await wait(pauseMs(performance.now() - began));
+    } while (performance.now() - began < limitMs);
     throw new Error(`Not within ${limitMs} ms: ${typeof what === 'string' ? what : what()}`, { cause });
 }

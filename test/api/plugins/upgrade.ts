@@ -23,7 +23,7 @@ const { after, afterEach, before, beforeEach, describe, it } = lab;
 const rows = '@acme/portico-plugin-rows';
 const path = '/api/plugins/rows';
 /** Between two requests of a connection, so that the swap has the processor, too. */
-const pauseMs = 5;
+const pauseMs = 15;
 let npm: NpmRegistry;
 let panel: TestPanel;
 let client: TestPanel['client'];
@@ -35,6 +35,17 @@ const change = async (version: string, more: object = {}): Promise<Ended> =>
 const view = async (): Promise<{ state: string; version: string }> => (await client.get(path)).data;
 const kept = async (): Promise<readonly string[]> => (await client.get(`${path}/rows`)).data.rows;
 const put = (text: string): Promise<Answer> => client.post(`${path}/rows`, { text });
+
+/** A request that is inside of the plugin until it is told to go on. */
+async function inside(): Promise<{ readonly answer: Promise<Answer> }> {
+    const answer = client.get(`${path}/slow`);
+    answer.catch(() => undefined);
+    await until(
+        async () => (await client.get(`${path}/waiting`)).data.count === 1,
+        'the request to be inside'
+    );
+    return { answer };
+}
 
 interface DataRow {
     readonly n: number;
@@ -80,10 +91,11 @@ interface Traffic {
     end(): Promise<void>;
 }
 
+let made = 0;
+
 /** Steady reads and writes, each on a connection of its own. */
 function startTraffic(): Traffic {
     let running = true;
-    let made = 0;
     const traffic: Traffic = {
         acknowledged: [],
         failures: [],
@@ -199,38 +211,43 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
         );
     });
 
-    for (const fault of ['import', 'migration', 'setup', 'health', 'start', 'settings'] as const) {
-        it(`leaves code and data as they were, byte for byte, when its ${fault} fails`, async () => {
+    it('leaves code and data as they were, byte for byte, whichever step of it fails', async () => {
+        const acknowledged = ['first'];
+        const lockOf = (): unknown =>
+            JSON.parse(readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')).plugins;
+        /** Rows go on being written, so the bytes of the database differ; the test below shows them. */
+        const filesOf = (folder: string): string[] =>
+            Object.keys(hashesOf(folder)).filter((name) => !name.startsWith('data.db'));
+        for (const fault of ['import', 'migration', 'setup', 'health', 'start', 'settings'] as const) {
             await publish(`3.0.0-${fault}`, { fault, migrations: 3 });
             await client.put(path, { enabled: false });
-            const [code, data, lock] = [
-                hashesOf(codeFolder()),
-                hashesOf(dataFolder()),
-                readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')
-            ];
+            const [code, data, lock] = [hashesOf(codeFolder()), filesOf(dataFolder()), lockOf()];
             await client.put(path, { enabled: true });
             const traffic = startTraffic();
             await until(() => traffic.reads > 3);
             const reading = traffic.acknowledged.length;
             const task = await change(`3.0.0-${fault}`);
-            expect([task.state, task.error.code, task.error.data.plugin]).to.equal(['failed', 50303, 'rows']);
+            expect([fault, task.state, task.error.code, task.error.data.plugin]).to.equal([
+                fault,
+                'failed',
+                50303,
+                'rows'
+            ]);
             await until(() => traffic.acknowledged.length > reading + 3);
             await traffic.end();
-            expect([traffic.failures, [...traffic.words]]).to.equal([[], ['1.0.0']]);
-            expect(await view()).to.include({ state: 'running', version: '1.0.0', enabled: true });
-            expect((await kept()).toSorted()).to.equal(['first', ...traffic.acknowledged].toSorted());
-            // What was written meanwhile is taken out again, and nothing else differs.
-            expect(hashesOf(codeFolder())).to.equal(code);
-            expect(
-                JSON.parse(readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')).plugins
-            ).to.equal(JSON.parse(lock).plugins);
-            expect(
-                Object.keys(hashesOf(dataFolder())).filter((name) => !name.startsWith('data.db'))
-            ).to.equal(Object.keys(data).filter((name) => !name.startsWith('data.db')));
-            expect(readdirSync(join(panel.config.dataDir, 'plugin-data', 'rows'))).to.have.length(1);
-            expect(readdirSync(join(panel.config.dataDir, 'plugins', 'rows'))).to.have.length(1);
-        });
-    }
+            acknowledged.push(...traffic.acknowledged);
+            expect([traffic.failures, [...traffic.words]], fault).to.equal([[], ['1.0.0']]);
+            expect(await view(), fault).to.include({ state: 'running', version: '1.0.0', enabled: true });
+            expect((await kept()).toSorted(), fault).to.equal(acknowledged.toSorted());
+            expect([hashesOf(codeFolder()), filesOf(dataFolder()), lockOf()], fault).to.equal([
+                code,
+                data,
+                lock
+            ]);
+            expect(readdirSync(join(panel.config.dataDir, 'plugin-data', 'rows')), fault).to.have.length(1);
+            expect(readdirSync(join(panel.config.dataDir, 'plugins', 'rows')), fault).to.have.length(1);
+        }
+    });
 
     it('changes not one byte of the data when nobody writes and the start fails', async () => {
         await publish('3.0.0-start', { fault: 'start', migrations: 3 });
@@ -248,8 +265,7 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
     });
 
     it('is called off as BUSY when a request does not end in time, which goes on, and cuts it when it is told to', async () => {
-        const slow = client.get(`${path}/slow?ms=12000`);
-        await wait(200);
+        const slow = await inside();
         const during: Promise<Answer>[] = [];
         const changing = client.put(path, { version: '1.1.0' }).then((accepted) => ended(client, accepted));
         await until(async () => (await client.get('/api/tasks')).data[0].progress >= 0.75);
@@ -265,13 +281,14 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
             [200, '1.0.0'],
             [200, '1.0.0']
         ]);
-        expect((await slow).data).to.equal({ word: '1.0.0' });
+        await client.post(`${path}/go`, {});
+        expect((await slow.answer).data).to.equal({ word: '1.0.0' });
         expect(await view()).to.include({ state: 'running', version: '1.0.0' });
-        const cut = client.get(`${path}/slow?ms=60000`).then(
+        const { answer } = await inside();
+        const cut = answer.then(
             () => 'answered',
             () => 'cut'
         );
-        await wait(200);
         const forced = await change('1.1.0', { force: true });
         expect([forced.state, forced.result.cut, await cut]).to.equal(['succeeded', 1, 'cut']);
         expect(await view()).to.include({ state: 'running', version: '1.1.0' });
@@ -407,13 +424,13 @@ export default definePlugin({ requires: { rows: contract() }, setup(ctx) { ctx.r
     });
 
     it('ends without a trace when it is cancelled before the old one is stopped', async () => {
-        const slow = client.get(`${path}/slow?ms=3000`);
-        await wait(100);
+        const slow = await inside();
         const accepted = await client.put(path, { version: '1.1.0' });
         await until(async () => (await client.get(`/api/tasks/${accepted.data.id}`)).data.progress >= 0.75);
         await client.delete(`/api/tasks/${accepted.data.id}`);
         expect((await ended(client, accepted)).state).to.equal('cancelled');
-        expect((await slow).status).to.equal(200);
+        await client.post(`${path}/go`, {});
+        expect((await slow.answer).status).to.equal(200);
         expect(await view()).to.include({ version: '1.0.0', state: 'running' });
         expect(readdirSync(join(panel.config.dataDir, 'plugins', 'rows'))).to.have.length(1);
     });

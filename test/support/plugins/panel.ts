@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Answer, Client } from '../panel/client.ts';
+import { until } from '../until.ts';
 
 /** How a task ended, as the API shows it. */
 export interface Ended {
@@ -17,24 +17,21 @@ export interface Ended {
     readonly error: any;
 }
 
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 /** Waits for the task that an answer accepted. @throws Error when it was not accepted */
 export async function ended(client: Client, accepted: Answer): Promise<Ended> {
     if (accepted.status !== 202) {
         throw new Error(`Not accepted: ${accepted.status} ${accepted.text}`);
     }
-    const until = performance.now() + patienceMs;
-    for (;;) {
-        const { data } = await client.get(`/api/tasks/${accepted.data.id}`);
-        if (!['queued', 'running'].includes(data.state as string)) {
-            return data as Ended;
-        }
-        if (performance.now() > until) {
-            throw new Error(`The task has not ended: ${JSON.stringify(data)}`);
-        }
-        await wait(20);
-    }
+    return until(
+        async () => {
+            const { data } = await client.get(`/api/tasks/${accepted.data.id}`);
+            return !['queued', 'running'].includes(data.state as string) && (data as Ended);
+        },
+        'the task to end',
+        patienceMs
+    );
 }
 
 /** The hash of every file below a folder, except SQLite's shared memory and empty logs. */

@@ -1,4 +1,4 @@
-/** A plugin in as many versions as a test needs. It keeps rows, has a stream and a WebSocket, and can wait and fail at every step. */
+/** A plugin in as many versions as a test needs. It keeps rows, has a stream and a WebSocket, has a request wait until it is told to go on, and can fail at every step. */
 import { pluginPackage } from '../registry/packages.ts';
 import type { NpmRegistry } from '../servers/npm-registry.ts';
 
@@ -42,6 +42,7 @@ export default definePlugin({
     settings: joi.object({ greeting: fault === 'settings' ? joi.string().required() : joi.string() }),
     migrations: steps,
     setup(ctx) {
+        const waiting = new Set();
         if (fault === 'setup') throw new Error('broken in setup');
         ctx.health('rows', async () => (fault === 'health' ? { state: 'failed', evidence: 'nothing is well' } : { state: 'ok' }));
         ctx.onStart(() => {
@@ -58,8 +59,14 @@ export default definePlugin({
             return { word };
         } });
         ctx.route({ method: 'GET', path: '/note', access: 'read', handler: () => ({ word, note: readFileSync(join(ctx.dataDir, 'note'), 'utf8') }) });
-        ctx.route({ method: 'GET', path: '/slow', access: 'read', validate: { query: joi.object({ ms: joi.string().required() }) }, timeoutSeconds: 60, handler: async ({ query }) => {
-            await new Promise((resolve) => setTimeout(resolve, Number(query.ms)));
+        ctx.route({ method: 'GET', path: '/slow', access: 'read', timeoutSeconds: 300, handler: async () => {
+            await new Promise((resolve) => waiting.add(resolve));
+            return { word };
+        } });
+        ctx.route({ method: 'GET', path: '/waiting', access: 'read', handler: () => ({ count: waiting.size }) });
+        ctx.route({ method: 'POST', path: '/go', access: 'write', handler: () => {
+            waiting.forEach((go) => go());
+            waiting.clear();
             return { word };
         } });
         ctx.stream({ path: '/events', access: 'read', async *handler({ signal }) {
