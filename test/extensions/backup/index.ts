@@ -30,17 +30,20 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
     let root: string;
     let host: TestHost;
 
+    const open = () =>
+        createTestHost(backup, {
+            package: join(import.meta.dirname, '../../../extensions/backup'),
+            machine: 'real',
+            timing: { patienceMs: 60_000 }
+        });
+
     before(async () => {
         root = mkdtempSync(join(tmpdir(), 'backup-'));
         mkdirSync(join(root, 'site'));
         writeFileSync(join(root, 'site', 'a.txt'), 'the first text');
         mkdirSync(join(root, 'site', 'sub'));
         writeFileSync(join(root, 'site', 'sub', 'b.tmp'), 'left out');
-        host = await createTestHost(backup, {
-            package: join(import.meta.dirname, '../../../extensions/backup'),
-            machine: 'real',
-            timing: { patienceMs: 60_000 }
-        });
+        host = await open();
         host.hooks.tap('backup.list', () => [{ name: 'shop', title: 'The shop', bytes: 4 }], 'store');
         host.hooks.tap(
             'backup.collect',
@@ -227,6 +230,50 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
         }
         const tired = host.as({ permissions: all, fresh: false });
         expect((await tired.post(restore, { items, folder: join(root, 'other') })).code).to.equal(40301);
+    });
+
+    it('lets another panel restore from the repository alone', async () => {
+        const other = await open();
+        try {
+            const person = other.as({ permissions: all });
+            const ask_ = async (path: string, body: object) => {
+                const { data } = await person.ask<{ id: number }>('POST', path, body);
+                return other.tasks.wait(data.id);
+            };
+            const opened = await ask_('/repositories', {
+                ...{ name: 'found', type: 'local', mode: 'open' },
+                ...{ path: join(root, 'repository'), password: 'correct horse' }
+            });
+            const at = `/repositories/${(opened.result as { repositoryId: number }).repositoryId}/snapshots`;
+            const { data } = await person.get<readonly { id: string }[]>(at);
+            const folder = join(root, 'elsewhere');
+            const items = [{ plugin: 'store', item: 'shop' }, { panel: true }, { path: join(root, 'site') }];
+            const task = await ask_(`${at}/${data[0]?.id}/restore`, { items, folder });
+            expect(task.state, JSON.stringify(task.error)).to.equal('succeeded');
+            const [shop, panel, site] = (task.result as { items: { path: string }[] }).items.map(
+                ({ path }) => path
+            );
+            expect(readFileSync(shop ?? '', 'utf8')).to.equal('dump');
+            expect(readFileSync(join(panel ?? '', 'keys', 'master'), 'utf8')).to.equal('key');
+            expect(readFileSync(join(site ?? '', 'a.txt'), 'utf8')).to.equal('the first text');
+            // The plugin that gave an item takes it back, also in a panel that never saw its plan.
+            const taken: string[] = [];
+            other.hooks.tap(
+                'backup.restore',
+                ({ folder: given, items: [item] }) => {
+                    taken.push(readFileSync(join(given, item?.path ?? ''), 'utf8'));
+                    return [{ item: item?.name ?? '', ok: true }];
+                },
+                'store'
+            );
+            const back = await ask_(`${at}/${data[0]?.id}/restore`, {
+                items: [items[0] ?? {}],
+                inPlace: true
+            });
+            expect([back.state, taken]).to.equal(['succeeded', ['dump']]);
+        } finally {
+            await other.close();
+        }
     });
 
     it('proves in a drill that the snapshot comes back, and says when it does not', async () => {

@@ -1,7 +1,16 @@
 /** What admins do with backups beyond making them: restore in place, compare, rotate, cancel; and what happens when restic goes wrong. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+    existsSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    renameSync,
+    rmdirSync,
+    rmSync,
+    writeFileSync
+} from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -163,6 +172,14 @@ describe('work with backups', { timeout: 240_000 }, () => {
         const refused = await restore({ items });
         expect([refused.state, readFileSync(join(site, 'a.txt'), 'utf8')]).to.equal(['failed', 'broken']);
         rmSync(join(site, 'c.txt'));
+        const tried = await restore({ items, conflict: 'overwrite', dryRun: true });
+        expect(tried.result, JSON.stringify(tried.error)).to.equal({
+            items: [{ item: { path: site }, ok: true, files: 2, path: site, message: null }]
+        });
+        const folder = join(rig.root, 'never');
+        await restore({ items, inPlace: false, folder, dryRun: true });
+        expect([existsSync(folder), existsSync(join(site, 'c.txt'))]).to.equal([false, false]);
+        expect(readFileSync(join(site, 'a.txt'), 'utf8')).to.equal('broken');
         expect((await restore({ items, conflict: 'skip' })).state).to.equal('succeeded');
         expect([
             readFileSync(join(site, 'a.txt'), 'utf8'),
@@ -184,7 +201,81 @@ describe('work with backups', { timeout: 240_000 }, () => {
         expect(readdirSync(join(rig.host.dataDir, 'scratch'))).to.equal(['CACHEDIR.TAG']);
     });
 
+    it('gives a folder of a snapshot as an archive of either kind', async () => {
+        const [{ id }] = await snapshots();
+        for (const [archive, list] of [
+            ['tar', ['tar', '-tf']],
+            ['zip', ['python3', '-m', 'zipfile', '-l']]
+        ] as const) {
+            const answer = await rig.host
+                .as({ permissions })
+                .fetch(
+                    'GET',
+                    `/repositories/${repository}/snapshots/${id}/content?path=${site}&archive=${archive}`
+                );
+            const file = join(rig.root, `site.${archive}`);
+            writeFileSync(file, Buffer.from(await answer.arrayBuffer()));
+            const [program, ...args] = list;
+            const listed = execFileSync(program, [...args, file], { encoding: 'utf8' });
+            expect([answer.status, listed.match(/[ac]\.txt/g)?.sort()], listed).to.equal([
+                200,
+                ['a.txt', 'c.txt']
+            ]);
+        }
+    });
+
+    it('refuses what has no room before it begins, and leaves nothing', async () => {
+        rig.host.hooks.tap('backup.list', () => [{ name: 'all', title: 'All', bytes: 2 ** 52 }], 'huge');
+        const { id } = await rig.made('POST', '/plans', {
+            name: 'huge',
+            repositoryId: repository,
+            sources: [{ type: 'plugin', plugin: 'huge' }],
+            retries: 0
+        });
+        const [full, commands] = await withCommands(rig.host, () => rig.run(id));
+        expect([full.state, full.message, commands]).to.equal([
+            'failed',
+            'There is no space left; nothing was changed',
+            []
+        ]);
+        await rig.made('DELETE', `/plans/${id}`);
+        // A snapshot that is larger than the disk: what it takes is known of its run.
+        const [{ id: snapshot }] = await snapshots();
+        const bytes = (was: unknown) =>
+            rig.host.db.write((em) =>
+                em.execute('update runs set sources = ? where snapshot_id = ?', [was, snapshot])
+            );
+        const [{ sources }] = (await rig.host.db.read((em) =>
+            em.execute('select sources from runs where snapshot_id = ?', [snapshot])
+        )) as [{ sources: string }];
+        await bytes(sources.replaceAll(/"bytes":\d+/g, `"bytes":${2 ** 52}`));
+        const drill = await rig.ended('POST', `/plans/${plan}/drill`);
+        expect(drill.error).to.include({ code: 50700 });
+        await bytes(sources);
+        expect(readdirSync(join(rig.host.dataDir, 'scratch'))).to.equal(['CACHEDIR.TAG']);
+    });
+
     it('says what is covered and what is not', async () => {
+        rig.host.hosts.addHost({ domain: 'a.test', root: site });
+        rig.host.hosts.addHost({ domain: 'b.test', root: '/srv/forgotten' });
+        const never = await rig.made('POST', '/plans', {
+            name: 'never',
+            repositoryId: repository,
+            sources: [{ type: 'plugin', plugin: 'store', items: ['gone'] }]
+        });
+        const report = await rig.made('GET', '/coverage');
+        expect(report.covered.map(({ kind, name }: Record<string, unknown>) => [kind, name])).to.equal([
+            ['item', 'store: shop'],
+            ['folder', site]
+        ]);
+        expect(report.uncovered).to.include([
+            { kind: 'folder', name: '/srv/forgotten', reason: 'no-plan' },
+            { kind: 'item', name: 'huge: all', reason: 'no-plan' },
+            { kind: 'item', name: 'store: gone', reason: 'not-offered' },
+            { kind: 'plan', name: 'never', reason: 'never-run' }
+        ]);
+        await rig.made('DELETE', `/plans/${never.id}`);
+        rig.host.hosts.hosts.splice(0);
         const { covered, uncovered, worstAgeSeconds } = await rig.made('GET', '/coverage');
         expect(covered).to.have.length(1);
         expect(covered[0]).to.include({ kind: 'item', name: 'store: shop', planId: plan });
@@ -230,6 +321,51 @@ describe('work with backups', { timeout: 240_000 }, () => {
         expect(left.filter((each: { pinned: boolean }) => !each.pinned)).to.have.length(1);
     });
 
+    it('tells of plans without a success for too long, and of checks that fail', async () => {
+        const told = (event: string) => rig.host.notifications.filter((each) => each.event === event).length;
+        const longAgo = Date.now() - 49 * 60 * 60_000;
+        await rig.host.db.write((em) =>
+            em.execute('update plans set last_success_at = ? where id = ?', [longAgo, plan])
+        );
+        await rig.host.schedules.run('overdue');
+        await rig.host.schedules.run('overdue');
+        expect(told('backup.overdue')).to.equal(1);
+        expect((await rig.made('GET', '/coverage')).uncovered).to.include([
+            { kind: 'item', name: 'store: shop', reason: 'stale' },
+            { kind: 'plan', name: 'site', reason: 'stale' }
+        ]);
+        await rig.made('PUT', `/plans/${plan}`, {
+            check: { cron: '0 4 * * *', readPercent: 100 },
+            drill: { cron: '0 5 * * *' }
+        });
+        for (const [name, hour] of [
+            [`check-${plan}`, '04'],
+            [`drill-${plan}`, '05']
+        ] as const) {
+            expect((await rig.host.schedules.next(name))?.toISOString()).to.contain(`T${hour}:00`);
+        }
+        const index = join(rig.root, 'repository', 'index');
+        renameSync(index, `${index}.away`);
+        mkdirSync(index);
+        await rig.host.schedules.run(`check-${plan}`);
+        await until(() => told('backup.check-failed') === 1, 'the notice');
+        expect((await rig.made('GET', `/repositories/${repository}`)).state).to.equal('damaged');
+        rmdirSync(index);
+        renameSync(`${index}.away`, index);
+        await rig.host.schedules.run(`drill-${plan}`);
+        const [proof] = await until(async () => {
+            const proofs = await rig.made('GET', '/drills');
+            return proofs.length > 0 && proofs;
+        }, 'the drill');
+        expect(proof, JSON.stringify(proof)).to.include({ planId: plan, ok: true });
+        await rig.made('PUT', `/plans/${plan}`, { check: null, drill: null });
+        const recovered = told('backup.recovered');
+        const [run, ...others] = (await rig.ask('POST', '/plans/run-all', {})).data;
+        expect([run.planId, others]).to.equal([plan, []]);
+        await until(async () => (await rig.made('GET', `/runs/${run.id}`)).state === 'succeeded', 'the run');
+        await until(() => told('backup.recovered') === recovered + 1, 'the notice');
+    });
+
     it('leaves locks of programs that run to them, and removes those of programs that have ended', async () => {
         const [where, at] = [join(rig.root, 'repository'), `/repositories/${repository}`];
         const other = spawn('restic', ['--repo', where, 'backup', '--stdin', '--stdin-filename', 'other'], {
@@ -241,10 +377,11 @@ describe('work with backups', { timeout: 240_000 }, () => {
         expect((await rig.ended('POST', `${at}/prune`, {})).error).to.include({ code: 40951 });
         await rig.made('POST', `${at}/unlock`, {});
         expect((await rig.made('GET', `${at}/stats`)).locks).to.have.length(1);
+        other.kill('SIGSTOP'); // it would write another lock
+        await rig.made('POST', `${at}/unlock`, { force: true });
+        expect(readdirSync(join(where, 'locks'))).to.equal([]);
         other.kill('SIGKILL');
         await exited;
-        await rig.made('POST', `${at}/unlock`, {});
-        expect(readdirSync(join(where, 'locks'))).to.equal([]);
         const operator = rig.host.as({ permissions: ['read', 'run'] });
         expect((await operator.post(`${at}/unlock`, { force: true })).code).to.equal(40300);
     });
@@ -255,7 +392,7 @@ describe('work with backups', { timeout: 240_000 }, () => {
         await rig.ended('POST', `/repositories/${repository}/refresh`);
         expect(await rig.made('GET', `/repositories/${repository}`)).to.include({
             state: 'ready',
-            snapshots: 2
+            snapshots: 3
         });
         const old = await rig.ended('POST', '/repositories/test', {
             name: 'old',
