@@ -1,6 +1,6 @@
 /** Dumps, restores, files of rows, backups and the contract, with real servers and the real programs. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -9,6 +9,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import type { DatabaseContract } from '../../../../extensions/database/src/contract.ts';
+import { mountSmallDisk, noSmallDisk } from '../../../support/machine/small-disk.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { type Answer, Harness, until } from '../harness.ts';
 import { type Instance, noMariadb, noPostgresql, startMariadb, startPostgresql } from '../instances.ts';
@@ -204,6 +205,124 @@ for (const { kind, lacks, start } of kinds) {
             expect(users).to.not.include('portico_guest');
             await panel.ask('DELETE', `/dumps/${dump}`);
         });
+
+        run('are not made by a client that is older than the server', async () => {
+            const said = async (): Promise<string> =>
+                (await panel.ask('GET', server)).data.serverVersion as string;
+            const write = (version: string) =>
+                panel.host.db.write((em) =>
+                    em.execute('update servers set server_version = ? where id = ?', [version, id])
+                );
+            const version = await said();
+            await write('99.1');
+            const { error } = await task(
+                await panel.ask('POST', '/dumps', { serverId: id, databases: [odd] })
+            );
+            await write(version);
+            expect(error, JSON.stringify(error)).to.include({ code: 42252 });
+            expect((error as unknown as { data: object }).data).to.include({ serverVersion: '99.1' });
+        });
+
+        itUnless(lacks ?? noSmallDisk, it)('change nothing where a disk is full', async () => {
+            await instance.sql('create table small (id int primary key)', odd);
+            await instance.sql('insert into small values (1)', odd);
+            const at = `${server}/databases/${encodeURIComponent(odd)}/import?table=small`;
+            const list = async () => (await panel.ask('GET', '/dumps?limit=500')).text;
+            const rows = () => instance.sql('select id from small', odd);
+            const [dumps, had] = [await list(), await rows()];
+            const code = async (answer: Answer): Promise<number | null | undefined> =>
+                answer.status === 202 ? (await task(answer)).error?.code : answer.code;
+            const dump = () => panel.ask('POST', '/dumps', { serverId: id, databases: [odd] });
+            // The last page is taken, and less is left than the panel leaves free.
+            for (const [folder, isFull] of [
+                ['dumps', true],
+                ['uploads', true],
+                ['', false]
+            ] as const) {
+                const disk = mountSmallDisk(join(panel.dataFolder, folder), 65_536);
+                try {
+                    isFull && disk.fill();
+                    if (folder !== 'uploads') {
+                        expect([folder, await code(await dump())]).to.equal([folder, 50700]);
+                    }
+                    if (folder !== 'dumps') {
+                        expect([folder, await code(await panel.upload(at, 'id\n2\n'))]).to.equal([
+                            folder,
+                            50700
+                        ]);
+                    }
+                    const left = readdirSync(disk.folder, { recursive: true }).filter(
+                        (name) => !['filler', 'dumps', 'uploads'].includes(String(name))
+                    );
+                    expect([folder, left]).to.equal([folder, []]);
+                } finally {
+                    disk.close();
+                }
+            }
+            expect([await list(), await rows()]).to.equal([dumps, had]);
+        });
+
+        itUnless(lacks ?? noSmallDisk, it)(
+            'leave nothing half done where the disk of the server is full',
+            async () => {
+                const disk = mountSmallDisk(join(instance.folder, isMysql ? 'data/tight' : 'tight'), 2 ** 20);
+                try {
+                    const { uid, gid } = statSync(instance.folder);
+                    chownSync(disk.folder, uid, gid);
+                    const database = isMysql ? 'tight' : odd;
+                    await instance.sql(
+                        isMysql
+                            ? 'create table tight.longs (id int primary key, text varchar(1000)); insert into tight.longs values (1, 1)'
+                            : `create tablespace tight location '${disk.folder}'`
+                    );
+                    if (!isMysql) {
+                        await instance.sql('grant create on tablespace tight to public');
+                        await instance.sql("alter role all set default_tablespace = 'tight'");
+                        await instance.sql(
+                            "create table longs (id int primary key, text varchar(1000)); insert into longs values (1, '1')",
+                            odd
+                        );
+                        const big = await upload(
+                            "create table big (n int, text text);\ninsert into big select n, repeat('x', 900) from generate_series(1, 5000) n;\n"
+                        );
+                        const before = await names();
+                        const { error } = await task(await restore(big, 'never'));
+                        expect([error?.code, error?.message]).to.equal([42250, error?.message]);
+                        expect(error?.message).to.match(/no space left/i);
+                        expect(await names()).to.equal(before);
+                        await panel.ask('DELETE', `/dumps/${big}`);
+                    }
+                    const many = Array.from(
+                        { length: 5_000 },
+                        (_, index) => `${index + 10},${'x'.repeat(900)}`
+                    );
+                    for (const mode of ['append', 'replace']) {
+                        const { error } = await task(
+                            await panel.upload(
+                                `${server}/databases/${encodeURIComponent(database)}/import?table=longs&mode=${mode}`,
+                                `id,text\n${many.join('\n')}\n`
+                            )
+                        );
+                        expect([mode, error?.code, error?.message]).to.equal([mode, 42250, error?.message]);
+                        expect(error?.message).to.match(/no space left|is full/i);
+                        expect(
+                            (await instance.sql('select id from longs', database)).map((row) => ({ ...row }))
+                        ).to.equal([{ id: 1 }]);
+                    }
+                    expect(files('uploads')).to.equal([]);
+                    expect((await panel.ask('GET', `${server}/users?limit=500`)).text).to.not.include(
+                        'portico_guest'
+                    );
+                    await instance.sql(isMysql ? 'drop table tight.longs' : 'drop table longs', database);
+                } finally {
+                    if (!isMysql) {
+                        await instance.sql('alter role all reset default_tablespace');
+                        await instance.sql('drop tablespace tight').catch(() => undefined);
+                    }
+                    disk.close();
+                }
+            }
+        );
 
         run('rows go out and come in as CSV and JSON lines, all or none', async () => {
             const base = `${server}/databases/${encodeURIComponent(odd)}`;

@@ -1,6 +1,6 @@
 /** A panel that is killed while a dump replaces a database of MariaDB. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -107,16 +107,56 @@ describe('a panel that is killed while a dump replaces a database', { timeout: 1
         await instance?.close();
     });
 
-    run('finds the old one while the new one is being restored', async () => {
-        const end = await locks.hold('lock tables mysql.event read; select sleep(603)');
-        await replace(dump);
-        const session = await locks.waiting();
-        await panel.end('SIGKILL');
-        await locks.kill(session);
-        await end();
-        expect(await locks.temporary()).to.have.length(1);
-        expect(await startAgain()).to.equal(second);
-    });
+    run(
+        'finds the old one while the new one is being restored, and nothing of a clone and an import',
+        async () => {
+            await instance.sql(
+                'drop database if exists beside; create database beside; create table beside.people (id int primary key); insert into beside.people values (1); create event beside.tick on schedule every 1 day do set @n = 1'
+            );
+            const at = `${base}/servers/${serverId}/databases/beside`;
+            const works = [
+                () => client.post(`${at}/clone`, { name: 'copied' }),
+                () =>
+                    client.call('POST', `${at}/import?table=people&mode=replace`, {
+                        body: Buffer.from('id\n2\n3\n'),
+                        headers: { 'content-type': 'application/octet-stream' }
+                    })
+            ];
+            const ends = [
+                await locks.hold('lock tables mysql.event read; select sleep(603)'),
+                await locks.hold('lock tables beside.people read; select sleep(604)')
+            ];
+            const begun = [await replace(dump), ...(await Promise.all(works.map((work) => work())))];
+            expect(begun.map(({ status }) => status)).to.equal([202, 202, 202]);
+            const sessions = await until(async () => {
+                const found = await locks.allWaiting();
+                return found.length === 3 && found;
+            }, 'all of them to wait');
+            await panel.end('SIGKILL');
+            await Promise.all(sessions.map((session) => locks.kill(session)));
+            await Promise.all(ends.map((end) => end()));
+            expect(await locks.temporary()).to.have.length(1);
+            expect(await startAgain()).to.equal(second);
+            for (const { data } of begun) {
+                expect((await client.get(`/api/tasks/${data.id}`)).data.state).to.equal('failed');
+            }
+            const names = async () =>
+                (await client.get(`${base}/servers/${serverId}/databases`)).data.map(
+                    ({ name }: { name: string }) => name
+                ) as string[];
+            await until(async () => !(await names()).includes('copied'), 'the end of the clone');
+            const ids = async () => (await instance.sql('select id from beside.people')).map(({ id }) => id);
+            expect(await ids()).to.equal([1]);
+            const guests = "select user from mysql.user where user like 'portico_guest%'";
+            await until(async () => (await instance.sql(guests)).length === 0, 'the end of the guests');
+            expect(readdirSync(join(top, 'data')).includes('uploads')).to.be.false();
+            for (const work of works) {
+                const task = await ended(client, await work());
+                expect(task.state, JSON.stringify(task.error)).to.equal('succeeded');
+            }
+            expect([(await names()).includes('copied'), await ids()]).to.equal([true, [2, 3]]);
+        }
+    );
 
     run('finds the new one where the server went on', async () => {
         // A stopped panel does nothing more, as a killed one, and yet the server does not give up for a client that is gone.

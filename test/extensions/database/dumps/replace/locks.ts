@@ -20,14 +20,17 @@ export class Locks {
         this.#database = database;
     }
 
+    /** The sessions that wait for a table, and whose statement has these words. */
+    async allWaiting(words = /./): Promise<readonly number[]> {
+        const rows = await this.#instance.sql(
+            "select id, info from information_schema.processlist where state like 'Waiting for table%'"
+        );
+        return rows.filter(({ info }) => words.test(String(info))).map(({ id }) => Number(id));
+    }
+
     /** A session that waits for a table, once there is one whose statement has these words. */
     waiting(words = /./): Promise<number> {
-        return until(`a session that waits: ${words.source}`, async () => {
-            const rows = await this.#instance.sql(
-                "select id, info from information_schema.processlist where state like 'Waiting for table%'"
-            );
-            return rows.find(({ info }) => words.test(String(info)))?.['id'] as number | undefined;
-        });
+        return until(`a session that waits: ${words.source}`, async () => (await this.allWaiting(words))[0]);
     }
 
     /** Takes a lock by a statement before one that sleeps, and gives what lets it go. The lock is held when this returns. */
