@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { readPage } from '../support/docs/markdown.ts';
 import type { Answer } from '../support/panel/client.ts';
 import { adminPassword, startPanel, type TestPanel } from '../support/panel/panel.ts';
 import {
@@ -124,6 +125,15 @@ const plugins: readonly (readonly [
             more: 'settings: joi.object({ any: joi.object().unknown(), list: joi.array(), secret: joi.secret() }),'
         })
     ],
+    [
+        'past',
+        pluginModule(
+            "ctx.route({ method: 'GET', path: '/reach', access: 'read', handler: async () => ({ process: process.pid, asked: await ctx.exec('id', []).then(() => 'ran', ({ code }) => code), master: readFileSync(ctx.dataDir + '/../../../keys/master').length, ran: execFileSync('id', ['-u']).toString().trim() }) });",
+            {
+                head: "import { execFileSync } from 'node:child_process';\nimport { readFileSync } from 'node:fs';"
+            }
+        )
+    ],
     ['constructor', pluginModule(`${helloRoute}\nreturn { say: async () => ({ a: 1 }) };`)],
     [
         'uses',
@@ -146,14 +156,20 @@ const put = (name: string, body: unknown, options = {}): Promise<Answer> =>
 const stateOf = async (name: string): Promise<string> =>
     (await get(`/api/plugins/${name}`)).data.state as string;
 
-/** Says bytes, and hears until the other side closes or falls silent. */
-function say(text: string, silenceMs = 400): Promise<string> {
+/** Says bytes, and hears until the other side closes, or falls silent after it has begun to answer. */
+function say(
+    text: string,
+    silenceMs = 400,
+    onHeard: (heard: string) => void = () => undefined
+): Promise<string> {
     return new Promise((resolve, reject) => {
         const socket = connect(panel.port, '127.0.0.1');
         let heard = '';
-        socket.setTimeout(silenceMs, () => socket.destroy());
+        socket.setTimeout(60_000, () => socket.destroy());
         socket.on('data', (chunk: Buffer) => {
+            socket.setTimeout(silenceMs);
             heard += chunk.toString('latin1');
+            onHeard(heard);
         });
         socket.once('error', reject);
         socket.once('close', () => resolve(heard));
@@ -196,6 +212,28 @@ describe('plugins', { timeout: limitMs }, () => {
             .map(({ name, state, failure }: Record<string, unknown>) => [name, state, failure]);
         expect(states.filter(([, state]: string[]) => state !== 'running')).to.equal([]);
         expect((await get('/api/plugins/uses/say')).data).to.equal({ a: 1 });
+    });
+
+    it('are held to what was granted by the SDK alone, in the process of the panel, as docs/security.md says', async () => {
+        expect(readPage('docs/security.md').replaceAll(/\s+/g, ' ')).to.include(
+            "Plugins run in the panel's process. The SDK holds a plugin to what an admin granted, refuses the rest and writes it to the audit log; code that goes past the SDK can do what the panel can."
+        );
+        const { data } = await get('/api/plugins/past/reach');
+        expect(data).to.equal({
+            process: process.pid, // this process is the panel
+            asked: 50305,
+            master: 32,
+            ran: String(process.getuid?.())
+        });
+        const refused = await until(
+            async () => (await get('/api/audit?resource=past.capability')).data[0] as Record<string, unknown>,
+            'the refusal to be on record'
+        );
+        expect([refused['action'], refused['resourceId'], refused['outcome']]).to.equal([
+            'use',
+            'exec: id',
+            'failure'
+        ]);
     });
 
     it('keep nobody out of the log-in by a guard that throws or hangs', async () => {
@@ -503,11 +541,17 @@ describe('plugins', { timeout: limitMs }, () => {
     });
 
     it('that never end their answer are cut when they go', { timeout: 60_000 }, async () => {
-        const endless = say(line('GET', '/api/plugins/liar/endless'), 20_000).catch(() => '');
-        await wait(100);
+        const endless = await new Promise<{ readonly all: Promise<string> }>((begun) => {
+            const all = say(line('GET', '/api/plugins/liar/endless'), 60_000, (heard) => {
+                if (heard.length > 1_000) {
+                    begun({ all });
+                }
+            });
+            all.catch(() => undefined);
+        });
         const off = await put('liar', { enabled: false, force: true });
         expect([off.data.state, off.data.released.cut]).to.equal(['disabled', 1]);
-        expect((await endless).length).to.be.above(1_000);
+        expect((await endless.all.catch(() => '')).length).to.be.above(1_000);
         expect((await get('/api/plugins/good/hello')).status).to.equal(200);
     });
 });
