@@ -159,17 +159,7 @@ export default typescript.config(
                 { fixStyle: 'inline-type-imports', disallowTypeAnnotations: false }
             ],
             '@typescript-eslint/no-unused-vars': ['error', UNUSED],
-            '@typescript-eslint/naming-convention': [
-                'error',
-                {
-                    selector: 'variable',
-                    modifiers: ['const', 'global'],
-                    format: ['camelCase', 'StrictPascalCase']
-                },
-                // The names of another module's constants, such as node's O_RDONLY.
-                { selector: 'variable', modifiers: ['const', 'global', 'destructured'], format: null },
-                { selector: 'interface', format: ['PascalCase'], custom: { regex: '^I[A-Z]', match: false } }
-            ],
+            'portico/name-form': 'error',
             '@typescript-eslint/ban-ts-comment': [
                 'error',
                 { 'ts-expect-error': 'allow-with-description', 'ts-ignore': true, 'ts-nocheck': true }

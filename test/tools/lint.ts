@@ -91,7 +91,7 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
         'an interface with a prefix',
         source,
         '/** Planted. */\nexport interface IHost { id: number }\n',
-        ['@typescript-eslint/naming-convention']
+        ['portico/name-form']
     ],
     ['an export without a comment', source, 'export const a = 1;\n', ['portico/documented-export']],
     [
@@ -124,12 +124,7 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
         "/** Planted. */\nexport const a = 'Somebody holds the lock';\n",
         ['portico/glossary']
     ],
-    [
-        'a constant in capitals',
-        source,
-        '/** Planted. */\nexport const LIMIT = 1;\n',
-        ['@typescript-eslint/naming-convention']
-    ],
+    ['a constant in capitals', source, '/** Planted. */\nexport const LIMIT = 1;\n', ['portico/name-form']],
     [
         'a function that fits no screen',
         source,
