@@ -22,9 +22,7 @@ const only = process.argv.slice(3).map((name) => join(ROOT, name));
 ensurePages();
 const folders = publishable().filter((folder) => only.length === 0 || only.includes(folder));
 build(folders.map((folder) => join(folder, 'tsconfig.build.json')));
-for (const folder of folders) {
-    process.stdout.write(`${pack(folder)}\n`);
-}
+pack(folders).forEach((tarball) => process.stdout.write(`${tarball}\n`));
 
 // The check of all tests checks the types; here it would take three quarters of the time.
 function build(projects) {
@@ -47,28 +45,41 @@ function publishable() {
         .filter((folder) => globSync('src/*.ts', { cwd: folder }).length > 0);
 }
 
-// npm decides what belongs into the package; its package.json is rewritten in a copy, never in the working tree.
-function pack(folder) {
+// npm decides what belongs into a package; its package.json is rewritten in a copy, never in the working tree.
+function pack(packages) {
     const scratch = mkdtempSync(join(tmpdir(), 'portico-pack-'));
     try {
-        execFileSync('tar', ['-xzf', npmPack(folder, scratch), '-C', scratch]);
-        const copy = join(scratch, 'package');
-        const manifest = published(JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8')));
-        writeFileSync(join(copy, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-        copyFileSync(join(ROOT, 'LICENSE'), join(copy, 'LICENSE'));
-        return npmPack(copy, target);
+        const copies = npmPack(packages, scratch).map((tarball, index) => {
+            const copy = join(scratch, String(index));
+            mkdirSync(copy);
+            execFileSync('tar', ['-xzf', tarball, '-C', copy, '--strip-components=1']);
+            const manifest = published(JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8')));
+            writeFileSync(join(copy, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+            copyFileSync(join(ROOT, 'LICENSE'), join(copy, 'LICENSE'));
+            return copy;
+        });
+        return npmPack(copies, target);
     } finally {
         rmSync(scratch, { recursive: true, force: true });
     }
 }
 
-function npmPack(folder, destination) {
+// One npm for all: to start it takes longer than to pack.
+function npmPack(packages, destination) {
     const output = execFileSync(
         'npm',
-        ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', destination],
-        { cwd: folder, encoding: 'utf8' }
+        [
+            'pack',
+            '--json',
+            '--ignore-scripts',
+            '--loglevel=error',
+            '--pack-destination',
+            destination,
+            ...packages
+        ],
+        { cwd: destination, encoding: 'utf8', maxBuffer: 1 << 26 }
     );
-    return join(destination, JSON.parse(output)[0].filename);
+    return JSON.parse(output).map(({ filename }) => join(destination, filename));
 }
 
 function published({ private: _private, devDependencies: _development, scripts: _scripts, ...manifest }) {
