@@ -171,8 +171,9 @@ describe('the assistant in a panel', patient, () => {
         expect(textOf(await stream(`/conversations/${conversation.id}/continue`))).to.equal(
             'It serves again.'
         );
-        const audit = await panel.client.get('/api/audit?resource=hosts&limit=5');
-        expect(audit.text).to.include('olga');
+        const { data: entries } = await panel.client.get(`/api/audit?resource=hosts&limit=1`);
+        expect(entries[0]).to.include({ action: 'update', outcome: 'success' });
+        expect(entries[0].actor).to.include({ username: 'olga', plugin: 'ai' });
         const [change] = (await call('GET', `${base}/changes`)).data;
         const undone = await call('POST', `${base}/changes/${change.id}/undo`);
         expect(undone.data?.answer.code, undone.text).to.equal(0);
@@ -229,7 +230,7 @@ describe('the assistant in a panel', patient, () => {
     );
 
     it(
-        'keeps approvals over a restart of the panel, and gives the first piece at once',
+        'keeps approvals over a restart of the panel, and uses each once',
         patient,
         async () => {
             const { data } = await panel.client.post('/api/hosts', {
