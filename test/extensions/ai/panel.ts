@@ -229,38 +229,34 @@ describe('the assistant in a panel', patient, () => {
         }
     );
 
-    it(
-        'keeps approvals over a restart of the panel, and uses each once',
-        patient,
-        async () => {
-            const { data } = await panel.client.post('/api/hosts', {
-                domain: 'third.test',
-                upstreams: [{ address: '127.0.0.1:1' }],
-                ssl: false
-            });
-            const { data: conversation } = await call('POST', `${base}/conversations`, {});
-            model.say({
-                calls: [
-                    {
-                        name: 'hosts__update',
-                        input: { params: { id: String(data.id) }, payload: { notes: 'x' } }
-                    }
-                ]
-            });
-            const events = await stream(`/conversations/${conversation.id}/messages`, {
-                text: 'Change the notes of the host'
-            });
-            const approval = dataOf(events, 'approval');
-            await panel.restart();
-            await running();
-            const approved = await call('POST', `${base}/approvals/${approval.id}/approve`, {
-                hash: approval.hash
-            });
-            expect(approved.data?.answer.code, approved.text).to.equal(0);
-            const again = await call('POST', `${base}/approvals/${approval.id}/approve`, {
-                hash: approval.hash
-            });
-            expect(again.code).to.equal(40950);
-        }
-    );
+    it('keeps approvals over a restart of the panel, and uses each once', patient, async () => {
+        const { data } = await panel.client.post('/api/hosts', {
+            domain: 'third.test',
+            upstreams: [{ address: '127.0.0.1:1' }],
+            ssl: false
+        });
+        const { data: conversation } = await call('POST', `${base}/conversations`, {});
+        model.say({
+            calls: [
+                {
+                    name: 'hosts__update',
+                    input: { params: { id: String(data.id) }, payload: { notes: 'x' } }
+                }
+            ]
+        });
+        const events = await stream(`/conversations/${conversation.id}/messages`, {
+            text: 'Change the notes of the host'
+        });
+        const approval = dataOf(events, 'approval');
+        await panel.restart();
+        await running();
+        const approved = await call('POST', `${base}/approvals/${approval.id}/approve`, {
+            hash: approval.hash
+        });
+        expect(approved.data?.answer.code, approved.text).to.equal(0);
+        const again = await call('POST', `${base}/approvals/${approval.id}/approve`, {
+            hash: approval.hash
+        });
+        expect(again.code).to.equal(40950);
+    });
 });

@@ -115,7 +115,7 @@ export async function createAiRig(options: RigOptions = {}): Promise<AiRig> {
     const host = await createTestHost(defineAi({ now: () => time.at ?? Date.now(), patienceMs }), {
         package: new URL('../../../extensions/ai', import.meta.url),
         settings: { requestsPerMinute: 600, ...settings },
-        timing: { patienceMs: 20_000 }
+        timing: { patienceMs: 60_000 }
     });
     host.network.answer('model.test', async (request) => {
         const url = new URL(request.url);

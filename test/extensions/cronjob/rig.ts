@@ -120,7 +120,7 @@ export async function createCronjobRig({
         package: new URL('../../../extensions/cronjob', import.meta.url),
         machine: 'real',
         settings,
-        timing: { patienceMs: 20_000 }
+        timing: { patienceMs: 60_000 }
     });
     return new CronjobRig(host, time);
 }

@@ -196,7 +196,7 @@ export async function createFilesRig({
         forbidden,
         boundary,
         // Copies of hundreds of files take longer on a busy machine than a test usually waits.
-        timing: { patienceMs: 20_000 }
+        timing: { patienceMs: 60_000 }
     });
     const rig = new FilesRig(host);
     mkdirSync(rig.folder);

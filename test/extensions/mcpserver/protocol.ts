@@ -397,8 +397,8 @@ async function firstEvent(body: object, session: string): Promise<string> {
 /** What a stream that goes on behind an event brings within a moment. */
 async function replay(session: string, lastEventId: string): Promise<string> {
     const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(), 300);
     let text = '';
+    let timer: NodeJS.Timeout | undefined;
     try {
         const response = await fetch(rig.url(), {
             signal: controller.signal,
@@ -410,6 +410,7 @@ async function replay(session: string, lastEventId: string): Promise<string> {
                 'last-event-id': lastEventId
             }
         });
+        timer = setTimeout(() => controller.abort(), 300);
         const decoder = new TextDecoder();
         for await (const chunk of response.body ?? []) {
             text += decoder.decode(chunk as Uint8Array, { stream: true });

@@ -1,4 +1,5 @@
 /** A machine whose clocks and files a test sets. */
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import {
@@ -96,6 +97,18 @@ export class TestMachine implements Machine {
         await idle;
         return due.milliseconds;
     }
+}
+
+/** Waits until a process has used so many more seconds of processor time, however long that takes. */
+export async function worked(pid: number | undefined, seconds: number): Promise<void> {
+    const used = (): number => {
+        const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+            .replace(/^.*\)\s/s, '')
+            .split(' ');
+        return (Number(fields[11]) + Number(fields[12])) / 100;
+    };
+    const before = used();
+    await until(() => used() - before >= seconds, 'the process to work', 60_000);
 }
 
 /** The memory of the snapshot with another part of it used. */

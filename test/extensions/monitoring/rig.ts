@@ -81,7 +81,7 @@ export async function createMonitoringRig({
     const host = await createTestHost(defineMonitoring(on ?? machine), {
         package: new URL('../../../extensions/monitoring', import.meta.url),
         settings,
-        timing: { patienceMs: 20_000 },
+        timing: { patienceMs: 60_000 },
         ...(reach === undefined
             ? {}
             : { machine: 'real', grants: { ...manifest.portico.capabilities, network: ['*', ...reach] } })

@@ -10,7 +10,7 @@ import { type Actor, errors, type Files } from '@portico/sdk';
 import { UploadEntity, type UploadRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import { changeFileOwner, ownerOf } from '../files/attributes/owner.ts';
-import { bytesOf, received, writeAll, writeFrom } from '../files/content/bytes.ts';
+import { bytesOf, received, untilAborted, writeAll, writeFrom } from '../files/content/bytes.ts';
 import { allowMissing, filesystem, isMissing } from '../files/filesystem.ts';
 import { isOtherDevice, move } from '../files/move.ts';
 import type { WriterParts } from '../files/writer.ts';
@@ -317,7 +317,8 @@ async function writeChunk(
     let at = offset;
     let synced = offset;
     try {
-        for await (const part of body === null ? [] : received(body, () => undefined)) {
+        const parts = body === null ? [] : received(untilAborted(body, signal), () => undefined);
+        for await (const part of parts) {
             signal.throwIfAborted();
             if (at + part.byteLength > length) {
                 throw pluginErrors.UPLOAD_TOO_LARGE({ limit: length });

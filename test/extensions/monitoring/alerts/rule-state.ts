@@ -133,8 +133,8 @@ describe('matchesAny', () => {
     });
 
     it('ends soon on patterns made to take long', () => {
-        const before = performance.now();
+        const before = process.cpuUsage();
         expect(matchesAny('a'.repeat(4_000), ['*a'.repeat(49) + 'b'])).to.be.false();
-        expect(performance.now() - before).to.be.below(1_000);
+        expect(process.cpuUsage(before).user).to.be.below(1e6);
     });
 });

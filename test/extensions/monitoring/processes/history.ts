@@ -1,5 +1,4 @@
 import { fork } from 'node:child_process';
-import { setTimeout as wait } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -7,7 +6,7 @@ import * as Lab from '@hapi/lab';
 import { ProcessHistory } from '../../../../extensions/monitoring/src/processes/history.ts';
 import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import type { Ctx } from '../../../../extensions/monitoring/src/settings.ts';
-import { snapshot } from '../machine.ts';
+import { snapshot, worked } from '../machine.ts';
 import { createMonitoringRig, type MonitoringRig } from '../rig.ts';
 
 export const lab = Lab.script();
@@ -82,14 +81,14 @@ describe('ProcessHistory on this machine', () => {
             history.offer();
             await history.find(real.now());
             const began = performance.now();
-            await wait(1_500);
+            await worked(burner.pid, 0.3);
             steady += 10_000;
             history.offer();
             const found = await history.find(real.now());
             const seconds = (performance.now() - began) / 1000;
             const busy = found.find(({ pid }) => pid === burner.pid);
             // The clock says ten seconds.
-            expect(((busy?.cpu ?? 0) / 100) * 10).to.be.within(0.1, seconds + 0.5);
+            expect(((busy?.cpu ?? 0) / 100) * 10).to.be.within(0.29, seconds + 0.5);
             expect(busy?.memory ?? 0).to.be.above(10_000_000);
             await history.stop();
         } finally {

@@ -28,7 +28,7 @@ import { createMachine } from '../../../../extensions/monitoring/src/sampling/so
 import { ProcessList } from '../../../../extensions/monitoring/src/sampling/sources/processes.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { until } from '../../../support/until.ts';
-import { snapshot, TestMachine } from '../machine.ts';
+import { snapshot, TestMachine, worked } from '../machine.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -391,7 +391,7 @@ describe('Sampler on this machine', () => {
             }
             fsyncSync(file);
             closeSync(file);
-            await wait(1_000);
+            await worked(burner.pid, 0.4);
             client.destroy();
             const { sample, tookMs } = await sampler.take(real);
             const seconds = sample.intervalSeconds ?? 0;
@@ -412,9 +412,11 @@ describe('Sampler on this machine', () => {
             expect(tookMs).to.be.within(0, seconds * 1_000);
             const processes = new ProcessList(createMachine());
             await processes.list();
-            await wait(600);
+            const began = performance.now();
+            await worked(burner.pid, 0.3);
             const busy = (await processes.list()).find(({ pid }) => pid === burner.pid);
-            expect(busy?.cpu ?? -1).to.be.within(5, 115);
+            const most = (performance.now() - began) / 10;
+            expect(((busy?.cpu ?? -1) * most) / 100).to.be.within(29, most * 1.15);
             expect(busy?.memory ?? -1).to.be.above(10_000_000);
         } finally {
             burner.kill('SIGKILL');
@@ -456,12 +458,13 @@ describe('Sampler on this machine', () => {
             writeFileSync(join(folder, 'cgroup.procs'), String(burner.pid));
             const sampler = new Sampler(createMachine());
             const before = await sampler.take(real);
-            await wait(1_000);
+            await worked(burner.pid, 0.4);
             const { sample } = await sampler.take(real);
             const container = sample.containers.find(({ id }) => id === 'c'.repeat(64));
             expect(before.sample.containers.find(({ id }) => id === 'c'.repeat(64))?.cpu).to.be.null();
             expect(container).to.include({ runtime: 'docker', name: 'c'.repeat(12) });
-            expect(container?.cpu ?? -1).to.be.within(5, 115);
+            const seconds = sample.intervalSeconds ?? 0;
+            expect(((container?.cpu ?? -1) / 100) * seconds).to.be.within(0.35, seconds * 1.15);
         } finally {
             const gone = new Promise((resolve) => {
                 burner.once('exit', resolve);

@@ -57,3 +57,29 @@ export async function* received(
         onBroken();
     }
 }
+
+/** Passes a body on until the signal aborts, also while nothing comes: its client may have gone without a goodbye. @throws the signal's reason */
+export async function* untilAborted(
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal
+): AsyncGenerator<Uint8Array> {
+    const parts = body[Symbol.asyncIterator]();
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = (): void => reject(signal.reason as Error);
+    aborted.catch(() => undefined);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+        signal.throwIfAborted();
+        for (;;) {
+            const { done, value } = await Promise.race([parts.next(), aborted]);
+            if (done === true) {
+                return;
+            }
+            yield value;
+        }
+    } finally {
+        signal.removeEventListener('abort', abort);
+        // Nothing waits for it: a part that is awaited may never come.
+        parts.return?.().catch(() => undefined);
+    }
+}

@@ -117,8 +117,8 @@ describe('POST /api/plugins/filemanager/uploads', () => {
         while ((await offsetOf(upload)) !== '3') {
             await new Promise((resolve) => setImmediate(resolve));
         }
-        setTimeout(() => never.resolve(), 50);
         expect((await files.tus('PATCH', upload, { headers: chunk(3), body: 'def' })).status).to.equal(204);
+        never.resolve();
         expect([(await hanging).status, (await hanging).reason]).to.equal([423, 'UPLOAD_BUSY']);
         expect(readFileSync(files.at('twice'), 'utf8')).to.equal('abcdef');
     });
