@@ -35,7 +35,7 @@ const packages: readonly Package[] = ['sdk', 'sdk/testing', 'sdk/agents'].map((p
 }));
 const printer = ts.createPrinter({ removeComments: true, newLine: ts.NewLineKind.LineFeed });
 
-/** Makes the pages from the declarations that the compiler would publish. @throws Error when the sources do not compile */
+/** Makes the pages from the declarations that the compiler would publish. `npm run types` checks the sources, which takes as long again. @throws Error when no declarations can be made of them */
 export function apiPages(): readonly ApiPage[] {
     return packages.flatMap(pagesOf);
 }
@@ -100,6 +100,7 @@ function declarationsOf(
         composite: false,
         incremental: false,
         emitDeclarationOnly: true,
+        noCheck: true,
         removeComments: true,
         sourceMap: false,
         inlineSources: false
@@ -110,14 +111,10 @@ function declarationsOf(
             text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'")
         );
     });
-    const own = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(folder, 'src/')));
-    const checked = own.flatMap((file) => ts.getPreEmitDiagnostics(program, file));
-    const wrong = [...checked, ...diagnostics].find(
-        ({ category }) => category === ts.DiagnosticCategory.Error
-    );
+    const wrong = diagnostics.find(({ category }) => category === ts.DiagnosticCategory.Error);
     if (wrong !== undefined) {
         throw new Error(
-            `${folder} does not compile: ${wrong.file?.fileName} ${ts.flattenDiagnosticMessageText(wrong.messageText, ' ')}`
+            `${folder} has no declarations: ${wrong.file?.fileName} ${ts.flattenDiagnosticMessageText(wrong.messageText, ' ')}`
         );
     }
     return declared;
