@@ -309,7 +309,16 @@ describe('servers that the panel runs', { timeout: 120_000 }, () => {
                 expect([started.state, started.error]).to.equal(['succeeded', null]);
                 expect(await kept()).to.equal([[7]]);
                 expect(await of(later)).to.include({ value: values[later], pending: false });
-                expect((await change('restart')).state).to.equal('succeeded');
+                // Its log goes on with what it says while it stops.
+                const following = panel.events(`${server}/logs?lines=1&follow=true`);
+                expect((await following.next()).value).to.include({ event: 'line' });
+                const restarting = change('restart');
+                for await (const { data } of following) {
+                    if (/shut(ting )?down/i.test(JSON.stringify(data))) {
+                        break;
+                    }
+                }
+                expect((await restarting).state).to.equal('succeeded');
                 expect(await kept()).to.equal([[7]]);
 
                 const lines: unknown[] = [];

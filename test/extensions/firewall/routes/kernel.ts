@@ -5,6 +5,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../../support/skip.ts';
+import { until } from '../../../support/until.ts';
 import { noNamespaces } from '../namespaces.ts';
 import { FirewallRig } from '../rig.ts';
 
@@ -113,6 +114,53 @@ describe('the kernel', patient, () => {
         }
     });
 
+    test('takes a change of one object, which leaves its other fields, and its end', async () => {
+        const find = async (kind: string, word: string): Promise<{ id: number }> =>
+            (await rig.get(`/${kind}?q=${word}`)).data[0];
+        const made = await rig.post('/nat', { type: 'redirect', protocol: 'udp', ports: ['54'], to: '5354' });
+        for (const [kind, object, change] of [
+            ['zones', await find('zones', 'near'), { policy: 'drop' }],
+            ['sets', await find('sets', 'six'), { everyHours: 5 }],
+            ['nat', made.data, { ports: ['55', '56'] }]
+        ] as const) {
+            const path = `/${kind}/${object.id}`;
+            const { data: before } = await rig.get(path);
+            const changed = await rig.put(path, change);
+            const { version, ...rest } = before;
+            expect(changed.data, changed.text).to.equal({ ...rest, ...change, version: version + 1 });
+            expect((await rig.get(path)).data).to.equal(changed.data);
+            expect((await rig.put(path, { ...change, version })).code).to.equal(41200);
+            expect((await rig.put(path, { nonsense: 1 })).code).to.equal(40001);
+        }
+        await rig.settle();
+        expect(await rig.table()).to.match(/udp dport (\{ )?55(, |-)56 /);
+        expect((await rig.ask('DELETE', '/services/own')).code).to.equal(40901);
+        await rig.post('/services', { name: 'spare', ports: ['tcp/9'] });
+        for (const path of ['/services/spare', `/nat/${made.data.id}`]) {
+            expect([path, (await rig.ask('DELETE', path)).status]).to.equal([path, 200]);
+        }
+        expect((await rig.ask('DELETE', `/zones/${(await find('zones', 'near')).id}`)).code).to.equal(40901);
+    });
+
+    test('takes 2,000 rules, and no one more', async () => {
+        const { document } = (await rig.get('/export')).data;
+        const rules = Array.from({ length: 2_000 }, (_, index) => ({
+            direction: 'in',
+            action: 'reject',
+            protocol: 'tcp',
+            ports: [String(20_000 + index)]
+        }));
+        const bring = (more: object[]) =>
+            rig.post('/import', { document: { ...document, rules: [...rules, ...more] }, mode: 'replace' });
+        expect((await bring(rules.slice(0, 1))).code).to.equal(40001);
+        expect((await bring([])).status).to.equal(200);
+        await rig.settle();
+        expect((await rig.table()).match(/tcp dport 2[01]\d{3} /g)).to.have.length(2_000);
+        const last = await rig.post('/rules', { direction: 'in', action: 'accept', ports: ['1'] });
+        expect([last.status >= 400, last.code], last.text).to.equal([true, 40001]);
+        expect((await rig.get('/export')).data.document.rules.length).to.equal(2_000);
+    });
+
     test('gets elements of a set at once, which end there by themselves', async () => {
         const document = (await rig.get('/export')).data.document;
         await rig.post('/import', {
@@ -129,13 +177,10 @@ describe('the kernel', patient, () => {
         const four = (await rig.get('/sets')).data.find(({ name }: { name: string }) => name === 'four');
         expect(await knock(7001)).to.equal('open');
         await rig.post(`/sets/${four.id}/elements`, { add: ['10.77.0.0/24', '10.77.1.2'] });
-        await rig.post(`/sets/${four.id}/elements`, { add: ['10.77.2.2'], timeoutSeconds: 1 });
-        expect([await knock(7001), await knock(7001, '10.77.2.2')]).to.equal(['refused', 'refused']);
-        await new Promise((resolve) => setTimeout(resolve, 1_200));
-        expect([await knock(7001, '10.77.2.2'), await knock(7001, '10.77.1.2')]).to.equal([
-            'open',
-            'refused'
-        ]);
+        await rig.post(`/sets/${four.id}/elements`, { add: ['10.77.2.2'], timeoutSeconds: 4 });
+        expect([await knock(7001, '10.77.2.2'), await knock(7001)]).to.equal(['refused', 'refused']);
+        await until(async () => (await knock(7001, '10.77.2.2')) === 'open', 'the end of the element');
+        expect(await knock(7001, '10.77.1.2')).to.equal('refused');
         await rig.post(`/sets/${four.id}/elements`, { remove: ['10.77.0.0/24'] });
         expect([await knock(7001), await knock(7001, '10.77.1.2')]).to.equal(['open', 'refused']);
         expect((await rig.ask('DELETE', `/sets/${four.id}`)).code).to.equal(40901);
@@ -157,13 +202,12 @@ describe('the kernel', patient, () => {
             protocol: 'tcp',
             ports: ['7002'],
             action: 'reject',
-            expiresAt: new Date(Date.now() + 2_500).toISOString()
+            expiresAt: new Date(Date.now() + 5_000).toISOString()
         });
         await rig.settle();
         expect(await knock(7002)).to.equal('refused');
-        await new Promise((resolve) => setTimeout(resolve, 2_600));
-        expect(await knock(7002)).to.equal('open');
-        rig.ahead = 5_000;
+        await until(async () => (await knock(7002)) === 'open', 'the end of the rule');
+        rig.ahead = 10_000;
         await rig.host.schedules.run('expiry');
         expect(await rig.table()).not.to.include('7002');
         expect(await others()).to.equal(theirs);

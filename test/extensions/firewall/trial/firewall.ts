@@ -1,9 +1,8 @@
-import { setTimeout as wait } from 'node:timers/promises';
-
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { itUnless } from '../../../support/skip.ts';
+import { until } from '../../../support/until.ts';
 import { noNamespaces } from '../namespaces.ts';
 import { FirewallRig } from '../rig.ts';
 
@@ -103,10 +102,7 @@ describe('applying rules', patient, () => {
             path: string;
         };
         expect([path.split('/').at(-1), args.includes('5')]).to.equal(['find', true]);
-        const until = Date.now() + 15_000;
-        while (Date.now() < until && (await rig.get('/state')).data.state === 'trial') {
-            await wait(100);
-        }
+        await until(async () => (await rig.get('/state')).data.state !== 'trial', 'the end of the trial');
         expect((await rig.get('/state')).data).to.include({
             state: 'applied',
             lastOutcome: 'expired',
@@ -125,6 +121,26 @@ describe('applying rules', patient, () => {
         expect(ports).to.equal([['7001']]);
         expect((await rig.get('/policy')).data.input).to.equal('accept');
         expect((await rig.post('/history/999/restore')).status).to.equal(404);
+    });
+
+    test('keeps the last 100 that were applied', async () => {
+        await rig.host.db.write(async (em) => {
+            for (let version = 1_000; version < 1_120; version += 1) {
+                await em.execute('insert into history (version, at, outcome, model) values (?, ?, ?, ?)', [
+                    ...[version, version, 'confirmed', '{}']
+                ]);
+            }
+        });
+        const before = (await rig.get('/history')).data.map(({ version }: { version: number }) => version);
+        await rig.settle();
+        const { data } = await rig.get('/history');
+        expect([before.length, data.length]).to.equal([122, 100]);
+        const kept = data.map(({ version }: { version: number }) => version) as number[];
+        expect([kept.includes(before[0]), kept.includes(1_119), kept.includes(1_000)]).to.equal([
+            true,
+            true,
+            false
+        ]);
     });
 
     test('reverts a trial when it is disabled, and leaves the rules in the kernel', async () => {
