@@ -154,6 +154,30 @@ export class PhpRig {
         return ended(this.panel.client, answer);
     }
 
+    /** Reads a stream of events until it has what is awaited. @param begun - runs when its first event came */
+    async follow(path: string, awaited: string, begun: () => Promise<unknown>): Promise<void> {
+        const ended_ = new AbortController();
+        const answer = await fetch(`http://127.0.0.1:${this.panel.port}${base}${path}`, {
+            headers: { authorization: `Bearer ${this.panel.client.token}` },
+            signal: ended_.signal
+        });
+        let text = '';
+        let beginning: Promise<unknown> | null = null;
+        try {
+            for await (const chunk of answer.body ?? []) {
+                text += Buffer.from(chunk).toString();
+                beginning ??= begun();
+                if (text.includes(awaited)) {
+                    return;
+                }
+            }
+            throw new Error(`The stream ended without ${awaited}: ${text}`);
+        } finally {
+            await beginning;
+            ended_.abort();
+        }
+    }
+
     /** Asks the engine. */
     page(domain: string, path = '/', headers: Readonly<Record<string, string>> = {}): Promise<Page> {
         return askEngine(this.panel.httpPort, domain, path, headers);

