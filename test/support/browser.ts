@@ -41,6 +41,7 @@ const pictures = wanted ?? fileURLToPath(new URL('../../.cache/pictures', import
 /** Whether a picture of every screen is wanted. */
 export const keepsPictures = wanted !== undefined;
 const openPages = new Set<Page>();
+const longestMs = 60_000;
 
 /** Registers tests in the browser. One that fails says where the pictures are of the pages that were open. @param reason - why they cannot run */
 export function itInBrowser(it: It, reason: string | undefined = noBrowser): Register {
@@ -108,6 +109,8 @@ export async function openPage(
 ): Promise<WatchedPage> {
     const origin = `http://panel.example:${port}`;
     const context = await browser.newContext({ baseURL: origin, reducedMotion: 'reduce', ...options });
+    // A busy machine needs its time; what does not come at all is found all the same.
+    context.setDefaultTimeout(longestMs);
     const page = await context.newPage();
     openPages.add(page);
     page.once('close', () => openPages.delete(page));

@@ -240,7 +240,7 @@ describe('A project', { timeout: limitMs }, () => {
             const release = (number: number) =>
                 releases.getByRole('article').filter({ hasText: `#${number}` });
             const isLive = (number: number): Promise<void> =>
-                release(number).locator('.badge.good', { hasText: 'live' }).waitFor({ timeout: 60_000 });
+                release(number).locator('.badge.good', { hasText: 'live' }).waitFor();
             await isLive(3);
             rig.git.commit('site', { 'index.html': 'three' });
             await page.getByRole('button', { name: 'Deploy', exact: true }).click();

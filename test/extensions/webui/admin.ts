@@ -1,5 +1,5 @@
 /** The screens of the admin: engine, users and roles, audit, certificates, import, tasks; a state that must be kept in time; and an engine that another program changed. */
-import { symlinkSync } from 'node:fs';
+import { readFileSync, symlinkSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 
@@ -18,7 +18,7 @@ export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 /** A plugin with a state that goes back by itself unless a user keeps it. */
-const trial = `import { definePlugin, joi } from '@portico/sdk';
+const trial = `import { definePlugin, joi, reply, taskSchema } from '@portico/sdk';
 let state = { kept: 0, trial: null };
 const payload = joi.object({ trialId: joi.string().required() });
 const end = (kept) => ({ payload: { trialId } }) => {
@@ -38,6 +38,11 @@ export default definePlugin({
             state = { ...state, trial: { id: 'one', until: new Date(Date.now() + 60_000).toISOString() } };
             return state;
         } });
+        ctx.route({
+            method: 'POST', path: '/work', id: 'work', access: 'write', answers: 'task', ui: { title: 'Work' }, returns: taskSchema,
+            handler: async ({ actor }) => reply.accepted(await ctx.task({ kind: 'work', access: 'read', actor }, ({ signal }) =>
+                new Promise((_done, fail) => signal.addEventListener('abort', () => fail(signal.reason)))))
+        });
         ctx.route({ method: 'POST', path: '/keep', id: 'keep', access: 'write', ui: { title: 'Keep' }, validate: { payload }, handler: end(1) });
         ctx.route({ method: 'POST', path: '/undo', id: 'undo', access: 'write', ui: { title: 'Undo' }, validate: { payload }, handler: end(0) });
     }
@@ -179,6 +184,54 @@ describe('the screens of the admin', { timeout: 2 * limitMs }, () => {
         );
         await visit(page, '/tasks');
         await page.locator('.badge', { hasText: 'succeeded' }).first().waitFor();
+        await visit(page, '/exchange');
+        const saved = page.waitForEvent('download');
+        await page.getByRole('button', { name: 'Save the document' }).click();
+        const { sections } = JSON.parse(readFileSync(await (await saved).path(), 'utf8'));
+        expect(sections.hosts.map((each: { notes: string }) => each.notes)).to.equal(['imported']);
+        await finish(watched);
+    });
+
+    itWithBrowser('shows the task that a button began, and cancels it', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        await visit(page, '/p/trial');
+        await page.getByRole('button', { name: 'Work' }).click();
+        const drawer = page.getByRole('complementary', { name: 'Tasks' });
+        await drawer.getByRole('button', { name: 'Cancel the task' }).click();
+        await page.getByRole('dialog').getByRole('button', { name: 'Cancel the task' }).click();
+        await drawer.getByText('cancelled', { exact: true }).waitFor();
+        await isSound(page, 'a task that was cancelled');
+        const { data: tasks } = await rig.panel.client.get('/api/tasks?state=cancelled');
+        expect(tasks.length).to.equal(1);
+        await drawer.getByRole('button', { name: 'Close' }).click();
+        await drawer.waitFor({ state: 'detached' });
+        await finish(watched);
+    });
+
+    itWithBrowser('shows an API token once, and it may do what was ticked', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        await visit(page, '/account');
+        await page.getByRole('button', { name: 'New token' }).click();
+        const dialog = page.getByRole('dialog', { name: 'New token' });
+        await dialog.getByLabel('Name').fill('reader');
+        await dialog.getByRole('button', { name: 'Only read' }).click();
+        await dialog.getByRole('button', { name: 'Make the token' }).click();
+        await dialog.getByText('It is never shown again').waitFor();
+        const token = (await dialog.locator('code').textContent()) ?? '';
+        await isSound(page, 'a token that is shown once');
+        const { client } = rig.panel;
+        expect((await client.call('GET', '/api/hosts', { token })).status).to.equal(200);
+        expect((await client.call('DELETE', '/api/hosts/1', { token })).status).to.equal(403);
+        await dialog.getByRole('button', { name: 'I have kept it' }).click();
+        const row = page.getByRole('row').filter({ hasText: 'reader' });
+        await row.waitFor();
+        expect(await page.content()).to.not.contain(token);
+        await row.getByRole('button', { name: 'End' }).click();
+        await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click();
+        await row.waitFor({ state: 'detached' });
+        expect((await client.call('GET', '/api/hosts', { token })).status).to.equal(401);
         await finish(watched);
     });
 

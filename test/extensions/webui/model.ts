@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { joi } from '@portico/sdk';
 import { modelOf } from '@portico/sdk/page/model';
 
 import {
@@ -277,6 +278,39 @@ describe('words of the panel in another language', () => {
         expect(said('A sentence (of a plugin) that no table has')).to.equal(
             'A sentence (of a plugin) that no table has'
         );
+    });
+
+    it('exist for every failure of the panel, and for what is wrong at a field', () => {
+        const failures = [...read('core/src/platform/errors.ts').matchAll(/message: '([^']+)'/g)].map(
+            ([, message]) => (message ?? '').replaceAll(/\{\w+\}/g, 'x')
+        );
+        expect(failures.length).to.be.above(30);
+        const text = joi.string().min(2).max(3).pattern(/^a/);
+        const wrong = [
+            [joi.object({ name: text.required() }), {}],
+            [joi.object({ name: text }), { name: '' }],
+            [joi.object({ name: text }), { name: 1 }],
+            [joi.object({ name: text }), { name: 'a' }],
+            [joi.object({ name: text }), { name: 'abcd' }],
+            [joi.object({ name: text }), { name: 'bb' }],
+            [joi.object({ name: joi.number().integer().min(2).max(3) }), { name: 1 }],
+            [joi.object({ name: joi.number().integer().min(2).max(3) }), { name: 4 }],
+            [joi.object({ name: joi.number().integer().min(2).max(3) }), { name: 2.5 }],
+            [joi.object({ name: joi.number() }), { name: 'x' }],
+            [joi.object({ name: joi.boolean() }), { name: 'x' }],
+            [joi.object({ name: joi.array().min(1).max(1) }), { name: [] }],
+            [joi.object({ name: joi.array().min(1).max(1) }), { name: [1, 2] }],
+            [joi.object({ name: joi.array() }), { name: 'x' }],
+            [joi.object({ name: joi.object({}) }), { name: 'x' }],
+            [joi.object({ name: joi.valid('a', 'b') }), { name: 'x' }],
+            [joi.object({}), { name: 'x' }]
+        ] as const;
+        const faults = wrong.map(
+            ([schema, value]) =>
+                schema.validate(value, { errors: { wrap: { label: false } }, convert: false }).error
+                    ?.message ?? ''
+        );
+        expect([...failures, ...faults].filter((line) => said(line) === line)).to.equal([]);
     });
 
     it('exist for every line of the checklist of a host', () => {

@@ -184,6 +184,9 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         const log = release.getByRole('log', { name: 'Log of #1' });
         await log.getByText(`failed: ${data[0].reason}`, { exact: true }).waitFor();
         await isSound(page, 'a release that failed');
+        // The audit log has the words of the route.
+        await visit(page, '/audit?resource=project');
+        await page.getByRole('row').getByText('Deploy a project').waitFor();
         await finish(watched);
     });
 
@@ -357,8 +360,14 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         await dialog.getByRole('button', { name: 'New task' }).click();
         await dialog.getByRole('alert').first().waitFor();
         expect(await dialog.getByLabel('Schedule').getAttribute('aria-invalid')).to.equal('true');
+        await dialog.getByText(/^Request [\w-]+$/).waitFor();
+        await until(
+            () => dialog.getByLabel('Schedule').evaluate((field) => field.matches(':focus')),
+            'the wrong field to get the focus'
+        );
         await dialog.getByLabel('Schedule').fill('0 3 * * *');
         await dialog.getByText('At 03:00').waitFor();
+        await dialog.locator('.times time').nth(4).waitFor();
         expect(await dialog.locator('.times time').count()).to.equal(5);
         await dialog.getByRole('button', { name: 'New task' }).click();
         await page.getByRole('link', { name: 'greet' }).waitFor();
@@ -385,9 +394,24 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
             .getByRole('navigation', { name: 'Cron jobs' })
             .getByRole('link', { name: 'Tasks' })
             .click();
+        await page.getByRole('link', { name: 'greet' }).click();
+        await page.getByRole('button', { name: 'Change' }).click();
+        const change = page.getByRole('dialog');
+        await change.getByLabel('Schedule').fill('30 4 * * *');
+        await change.getByRole('button', { name: 'Save' }).click();
+        await page.getByText('30 4 * * *').first().waitFor();
+        const { data: tasks } = await rig.panel.client.get('/api/plugins/cronjob/tasks?q=greet');
+        expect(tasks.map((each: { schedule: string }) => each.schedule)).to.equal(['30 4 * * *']);
+        await page.getByRole('link', { name: '← Tasks' }).click();
         await task.getByRole('button', { name: 'Remove' }).click();
         await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
         await task.waitFor({ state: 'detached' });
+        // A list comes page by page.
+        await visit(page, '/p/ai?list=ai.tools');
+        const rows = page.getByRole('row');
+        const first = await rows.count();
+        await page.getByRole('button', { name: 'Show more' }).click();
+        await rows.nth(first).waitFor();
         await finish(watched);
     });
 

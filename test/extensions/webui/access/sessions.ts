@@ -115,6 +115,9 @@ describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
             const { page } = watched;
             await page.goto('/');
             await page.locator('input[autocomplete=username]').fill('admin');
+            await page.locator('input[type=password]').fill('not the password');
+            await page.locator('form button[type=submit]').click();
+            await page.getByRole('alert').getByText('用户名或密码错误').waitFor();
             await page.locator('input[type=password]').fill(adminPassword);
             await page.locator('form button[type=submit]').click();
             await page.getByRole('link', { name: '茶', exact: true }).click();

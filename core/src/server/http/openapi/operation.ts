@@ -32,6 +32,8 @@ export interface Operation {
     readonly 'x-websocket'?: JsonSchema;
     readonly 'x-deprecated'?: JsonSchema;
     readonly 'x-ui'?: JsonSchema;
+    /** What its entries in the audit log are called, where the route says it. */
+    readonly 'x-audit'?: JsonSchema;
 }
 
 /** What an operation is made from. */
@@ -82,6 +84,7 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
         'x-effect': effectOf(route),
         'x-door': route.kind,
         ...(route.ui === undefined ? {} : { 'x-ui': { ...route.ui } }),
+        ...(typeof route.audit === 'object' ? { 'x-audit': { ...route.audit } } : {}),
         ...(route.stepUp === true ? { 'x-step-up': true } : {}),
         ...(route.sessionOnly === true ? { 'x-session-only': true } : {}),
         ...(route.ownAccount === true ? { 'x-own-account': true } : {}),

@@ -1,4 +1,4 @@
-/** Entries of the audit log in words: the summary of the operation that an entry names; where the panel has none, its thing and its action. */
+/** Entries of the audit log in words: the summary of the operation that an entry comes from; where no operation fits, its thing and its action. */
 import { useQuery } from '@tanstack/preact-query';
 
 import type { Document } from '../schema/document.ts';
@@ -24,10 +24,12 @@ export function useEntryWords(entries: readonly Named[]): (entry: Named) => stri
     // A small part of the document: its tags name all groups of routes.
     const { data: small } = useDocument('panel');
     const groups = new Map((small?.tags ?? []).map((tag) => [tag.name, tag]));
-    // Plugins name things of their own, not operations.
-    const read = [...new Set(entries.map(({ resource }) => resource))]
-        .filter((name) => groups.has(name) && groups.get(name)?.['x-kind'] === undefined)
-        .toSorted();
+    const named = [...new Set(entries.map(({ resource }) => resource))];
+    const isOfCore = (name: string): boolean =>
+        groups.has(name) && groups.get(name)?.['x-kind'] === undefined;
+    // The things of plugins have names of their own: any of them may be meant.
+    const ofPlugins = named.every(isOfCore) ? [] : [...groups.keys()].filter((name) => !isOfCore(name));
+    const read = [...named.filter(isOfCore), ...ofPlugins].toSorted();
     const { data: summaries } = useQuery({
         queryKey: ['entry-words', ...read],
         queryFn: async () => summariesOf(await Promise.all(read.map(fetchDocument))),
@@ -39,18 +41,28 @@ export function useEntryWords(entries: readonly Named[]): (entry: Named) => stri
         const thing = groups.get(resource)?.['x-summary'] ?? inWords(resource);
         const own = t(action);
         return (
+            summaries?.get(`${action} ${resource}`) ??
             summaries?.get(operationOf(action, resource)) ??
             `${t(thing)}: ${own === action ? action.replaceAll(/[-_]/g, ' ') : own}`
         );
     };
 }
 
+/** Summaries by the id of the operation, and by what its entries say: action and thing, where they fit one operation alone. */
 function summariesOf(documents: readonly Document[]): ReadonlyMap<string, string> {
-    return new Map(
-        documents
-            .flatMap(({ paths }) => Object.values(paths).flatMap((methods) => Object.values(methods)))
-            .map(({ operationId = '', summary = '' }) => [operationId, summary])
+    const operations = documents.flatMap(({ paths }) =>
+        Object.values(paths).flatMap((methods) => Object.values(methods))
     );
+    const byEntry = Map.groupBy(
+        operations.filter((each) => each['x-audit'] !== undefined),
+        ({ 'x-audit': entry }) => `${entry?.action} ${entry?.resource}`
+    );
+    return new Map([
+        ...operations.map(({ operationId = '', summary = '' }) => [operationId, summary] as const),
+        ...[...byEntry]
+            .filter(([, all]) => all.length === 1)
+            .map(([entry, [only]]) => [entry, only?.summary ?? ''] as const)
+    ]);
 }
 
 /** `delete` of `dns-providers` is the operation `dnsProviders.remove`. */

@@ -1,4 +1,6 @@
-/** A refusal of the panel, as its envelope says it. */
+import { said } from '../words/t.ts';
+
+/** A refusal of the panel, as its envelope says it, in the user's language where it has the words. */
 export class ApiFailure extends Error {
     readonly status: number;
     /** HTTP status × 100 plus a detail; 0 when the panel did not answer. */
@@ -12,7 +14,7 @@ export class ApiFailure extends Error {
         envelope: { code: number; message: string; data: unknown },
         requestId: string | null
     ) {
-        super(envelope.message);
+        super(said(envelope.message));
         this.status = status;
         this.code = envelope.code;
         this.data = (envelope.data ?? {}) as Record<string, unknown>;
@@ -29,7 +31,7 @@ export class ApiFailure extends Error {
                     /^body\.?/,
                     ''
                 ),
-                String(each.message ?? '')
+                said(String(each.message ?? ''))
             ])
         );
     }

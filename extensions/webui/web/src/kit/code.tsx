@@ -68,6 +68,7 @@ export function CodeBox({
             ref={element}
             class="code"
             role="group"
+            tabIndex={-1}
             aria-busy="true"
             aria-describedby={describedBy}
             title={t('Escape and then Tab leaves the editor.')}

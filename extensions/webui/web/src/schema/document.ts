@@ -50,6 +50,7 @@ export interface RawOperation {
     };
     readonly responses?: Readonly<Record<string, RawResponse>>;
     readonly 'x-permission'?: string;
+    readonly 'x-audit'?: { readonly action: string; readonly resource: string };
     readonly 'x-effect'?: 'read' | 'write' | 'destructive';
     /** The route's kind. */
     readonly 'x-door'?: 'json' | 'stream' | 'socket' | 'upload' | 'download' | 'http';

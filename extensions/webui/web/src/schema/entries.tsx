@@ -131,12 +131,13 @@ function ReferenceEntry(props: EntryProps) {
     if (data === undefined || error !== null) {
         return <TextEntry {...props} />;
     }
-    const { id, describedBy, value, onChange, shape } = props;
+    const { id, describedBy, value, onChange, shape, errors, name } = props;
     const isNumber = shape.kind === 'number';
     return (
         <select
             id={id}
             aria-describedby={describedBy}
+            aria-invalid={errors[name] !== undefined}
             value={value === null || value === undefined ? '' : String(value)}
             onChange={({ currentTarget: { value: text } }) =>
                 onChange(text === '' ? undefined : isNumber ? Number(text) : text)
@@ -245,7 +246,7 @@ function titleOf(row: Readonly<Record<string, unknown>>): string {
 }
 
 /** Names with values: `NAME=value` on each line; a value that is not shown is `NAME=***`. */
-function MapEntry({ id, describedBy, value, onChange }: EntryProps) {
+function MapEntry({ id, describedBy, value, onChange, errors, name }: EntryProps) {
     const kept = '***';
     const [text, setText] = useState(
         Object.entries((value ?? {}) as Record<string, unknown>)
@@ -265,6 +266,7 @@ function MapEntry({ id, describedBy, value, onChange }: EntryProps) {
             <textarea
                 id={id}
                 aria-describedby={describedBy}
+                aria-invalid={errors[name] !== undefined}
                 rows={3}
                 spellcheck={false}
                 value={text}
@@ -275,12 +277,10 @@ function MapEntry({ id, describedBy, value, onChange }: EntryProps) {
     );
 }
 
-/** What no other kind can hold, as JSON. */
-function JsonEntry({ id, describedBy, value, onChange }: EntryProps) {
-    const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
+/** What no other kind can hold, as JSON in the editor. */
+function JsonEntry({ title, describedBy, value, onChange }: EntryProps) {
     const [isWrong, setWrong] = useState(false);
     const take = (next: string): void => {
-        setText(next);
         try {
             onChange(next.trim() === '' ? undefined : JSON.parse(next));
             setWrong(false);
@@ -290,16 +290,14 @@ function JsonEntry({ id, describedBy, value, onChange }: EntryProps) {
     };
     return (
         <>
-            <textarea
-                id={id}
-                aria-describedby={describedBy}
-                aria-invalid={isWrong}
-                rows={Math.min(Math.max(text.split('\n').length, 2), 14)}
-                spellcheck={false}
-                value={text}
-                onInput={(event) => take(event.currentTarget.value)}
+            <CodeBox
+                label={title}
+                media="application/json"
+                describedBy={describedBy}
+                initial={value === undefined ? '' : JSON.stringify(value, null, 2)}
+                onChange={take}
             />
-            <small>{isWrong ? t('This is not JSON') : t('As JSON')}</small>
+            <small role="status">{isWrong ? t('This is not JSON') : t('As JSON')}</small>
         </>
     );
 }

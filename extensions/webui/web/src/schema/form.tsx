@@ -11,6 +11,11 @@ import type { Schema } from './schema.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** The control of a field that says what is wrong with it. */
+const wrongField = ['input', 'select', 'textarea', '.code']
+    .map((control) => `.field:has(> em) ${control}`)
+    .join();
+
 /** A form with its buttons. Failures of the panel stand at their fields; the first of them gets the focus. */
 export function SchemaForm({
     schema,
@@ -41,21 +46,26 @@ export function SchemaForm({
                 throw error;
             }
             setFailure(error);
-            setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+            setTimeout(() => form.current?.querySelector<HTMLElement>(wrongField)?.focus());
         }
     };
     const { isBusy, onSubmit } = useSubmit(send);
     const errors = failure?.fields ?? {};
-    const hasOwnPlace =
-        Object.keys(errors).length > 0 &&
-        Object.keys(errors).every((path) => schema.properties?.[path.split('.')[0] ?? '']);
+    // What stands at no field of this form is told below them all.
+    const others = Object.entries(errors).filter(
+        ([path]) => schema.properties?.[path.split('.')[0] ?? ''] === undefined
+    );
+    const hasOwnPlace = Object.keys(errors).length > 0 && others.length === 0;
     return (
         <form ref={form} noValidate onSubmit={onSubmit}>
             {children}
             <Properties schema={schema} value={value} errors={errors} onChange={setValue} />
-            {failure === null || hasOwnPlace ? null : (
+            {failure === null ? null : (
                 <div class="failure" role="alert">
-                    <p>{failure.message}</p>
+                    <p>{hasOwnPlace ? t('See what is said at the fields.') : failure.message}</p>
+                    {others.map(([path, text]) => (
+                        <p key={path}>{text}</p>
+                    ))}
                     {failure.requestId === null ? null : (
                         <small>{t('Request {id}', { id: failure.requestId })}</small>
                     )}

@@ -26,10 +26,13 @@ export function t(sentence: string, values: Readonly<Record<string, string | num
 
 /** A text of the panel in the user's language: one sentence, or several with a semicolon between them, whose values are filled in already. */
 export function said(text: string): string {
-    return text
-        .split('; ')
-        .map((part) => table[part] ?? fromPattern(part) ?? part)
-        .join('; ');
+    return (
+        table[text] ??
+        text
+            .split('; ')
+            .map((part) => table[part] ?? fromPattern(part) ?? part)
+            .join('; ')
+    );
 }
 
 function fromPattern(text: string): string | null {

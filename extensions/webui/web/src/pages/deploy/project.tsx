@@ -16,7 +16,8 @@ import { base, type Deployment, isActive, type Project, tones, triggerOf } from 
 import { Previews, usePreviews } from './previews.tsx';
 import { Steps } from './steps.tsx';
 
-const activeEveryMs = 2_000;
+/** How often it is read again: while something is under way, and else, as a push may begin something. */
+const everyMs = { active: 2_000, idle: 15_000 };
 
 /** The screen. */
 export default function ProjectPage({ id }: { readonly id: string }) {
@@ -27,10 +28,7 @@ export default function ProjectPage({ id }: { readonly id: string }) {
     const previews = usePreviews(path);
     const active = deployments.rows.some(isActive) || previews.rows.some(({ state }) => state === 'building');
     useEffect(() => {
-        if (!active) {
-            return undefined;
-        }
-        const timer = setInterval(() => void invalidate(path), activeEveryMs);
+        const timer = setInterval(() => void invalidate(path), everyMs[active ? 'active' : 'idle']);
         return () => clearInterval(timer);
     }, [active, path]);
     return (
