@@ -375,4 +375,36 @@ describe('Updates of apps on a real engine', { timeout: limitMs }, () => {
         const { data } = (await rig.container?.get('/containers/app-far-web-1/inspect')) ?? {};
         expect([data.HostConfig.Memory, data.HostConfig.NanoCpus]).to.equal([48 * 1_048_576, 500_000_000]);
     });
+
+    real('leave alone what the app does not want stopped, or a person not backed up', async () => {
+        const wishes = (version: string, more: Part = {}): Part =>
+            app(version, {
+                id: 'calm',
+                compose: webCompose('1', 'echo no page > /data/kept'),
+                backup: { stop: false },
+                main: { service: 'web', port: 80, expectStatus: 404 },
+                ...more
+            });
+        const started = async (): Promise<string> =>
+            (await rig.container?.get('/containers/app-calm-web-1'))?.data.startedAt;
+        const backups = async (): Promise<Part[]> => (await rig.get('/installed/calm/backups')).data;
+        await publish(wishes('1.0.0'));
+        await install('calm', { app: 'calm' });
+        expect(rig.answer((await get('calm')).address)?.status).to.equal(404);
+        const before = await started();
+        await rig.make('/installed/calm/backups');
+        expect([await started(), (await backups()).length]).to.equal([before, 1]);
+        await publish(wishes('1.1.0'));
+        await rig.make('/installed/calm/update', { backup: false });
+        expect(await get('calm')).to.include({ version: '1.1.0', state: 'running' });
+        expect((await backups()).length).to.equal(1);
+        // What the engine refuses is told in its words, and taken back.
+        const absent = webCompose('1').replace('[sh, -c,', '[absent, -c,');
+        await publish(wishes('1.2.0', { compose: absent }));
+        const refused = await rig.run('/installed/calm/update');
+        expect([refused.state, refused.error?.code]).to.equal(['failed', 42254]);
+        expect(refused.error?.message).to.contain('absent');
+        expect(await get('calm')).to.include({ version: '1.1.0', state: 'running' });
+        await rig.make('/installed/calm?keepData=false', undefined, 'DELETE');
+    });
 });

@@ -21,6 +21,7 @@ import * as Lab from '@hapi/lab';
 import { createTestHost, type TestHost } from '@portico/testing';
 
 import { defineDeploy } from '../../../extensions/deploy/src/index.ts';
+import { until } from '../../support/until.ts';
 import { pullOf, signed } from './forges/deliveries.ts';
 
 export const lab = Lab.script();
@@ -94,17 +95,34 @@ describe('Deployments without a machine', { timeout: 60_000 }, () => {
 
     it('lets the oldest preview make place for a new one, and a pull request that is moved stay', async () => {
         const host = await start('one');
-        const { pull, states } = await project(host, { domain: 'pr-{number}.shop.test', max: 2 });
+        const { id: shop, pull, states } = await project(host, { domain: 'pr-{number}.shop.test', max: 2 });
         await pull(1, false);
         await pull(2, false);
         await pull(1, false, { action: 'pushed', commit: 'a'.repeat(40) });
         await pull(3, false);
+        // Its repository cannot be reached, which people are told.
+        const failures = () => host.notifications.filter(({ event }) => event.endsWith('failed'));
+        await until(() => failures().length > 0, 'the notice');
+        expect(failures()[0]).to.include({ severity: 'error', text: 'FETCH_FAILED' });
         const found = new Map(await states());
         expect(found.get(2)).to.equal('closed');
         expect([found.get(1), found.get(3)]).to.not.include('closed');
         await pull(4, true);
         expect(new Map(await states()).get(4)).to.equal('awaiting-approval');
         expect([...(await states())].filter(([, state]) => state === 'closed')).to.equal([[2, 'closed']]);
+        const waits = host.notifications.filter(({ event }) => event.endsWith('preview-waiting'));
+        expect(waits.map(({ title }) => title)).to.equal([
+            'shop: pull request 4 of a fork waits for approval'
+        ]);
+        // By hand, too: it is over, and a new head makes it again.
+        const { id } = (await ask(host, 'GET', `/projects/${shop}/previews`)).find(
+            ({ number }: Data) => number === 4
+        );
+        expect((await host.as('operator').ask('DELETE', `/previews/${id}`)).status).to.equal(403);
+        expect((await ask(host, 'DELETE', `/previews/${id}`)).state).to.equal('closed');
+        expect((await ask(host, 'GET', `/previews/${id}`)).state).to.equal('closed');
+        await pull(4, true, { action: 'pushed', commit: 'b'.repeat(40) });
+        expect(new Map(await states()).get(4)).to.equal('awaiting-approval');
     });
 
     it('ends a preview that got no commit in its time, and no other', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -7,6 +7,8 @@ import * as Lab from '@hapi/lab';
 
 import { itInBrowser, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
 import { itUnless } from '../../support/skip.ts';
+import { pluginModule } from '../../support/plugins/folder.ts';
+import { pluginPackage } from '../../support/registry/packages.ts';
 import { until } from '../../support/until.ts';
 import { enter, finish, isSound, visit } from '../webui/rig.ts';
 import { DeployRig, server, withoutSandbox } from './support/rig.ts';
@@ -23,10 +25,31 @@ const packageOf = (start: string): string => JSON.stringify({ name: 'app', scrip
 type Program = { readonly name: string; readonly instance: number };
 const quick = { run: { drainSeconds: 1 }, health: { successes: 1 } };
 
+/** Writes a plugin that keeps what it is told of releases, and what people are. */
+function writeListener(plugins: string): void {
+    const folder = join(plugins, 'listener');
+    mkdirSync(folder);
+    const manifest = pluginPackage('listener', '1.0.0', {
+        portico: { name: 'listener', sdk: '^1.0.0', permissions: { read: 'Read' } }
+    });
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+    const setup = `
+const told = { released: [], notices: [] };
+ctx.hooks.tap('deploy.released', (release) => void told.released.push(release));
+ctx.hooks.tap('notification.raised', ({ data }) => void told.notices.push(data.title));
+ctx.route({ method: 'GET', path: '/told', id: 'told', access: 'read', summary: 'Told', returns: joi.any(), handler: () => told });`;
+    writeFileSync(join(folder, 'index.js'), pluginModule(setup));
+}
+
+const told = async (): Promise<{
+    readonly released: readonly object[];
+    readonly notices: readonly string[];
+}> => (await rig.client.get('/api/plugins/listener/told')).data;
+
 describe('A project', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         if (withoutSandbox === undefined) {
-            rig = await DeployRig.start({}, ['webui']);
+            rig = await DeployRig.start({}, ['webui'], writeListener);
         }
     });
 
@@ -49,6 +72,16 @@ describe('A project', { timeout: limitMs }, () => {
         });
         const first = await rig.serve(id);
         expect(first).to.include({ number: 1, message: 'First', kept: true });
+        // Other plugins and people are told.
+        const { commit } = first;
+        await until(async () => (await told()).released.length === 1, 'the hook');
+        expect((await told()).released).to.equal([
+            {
+                ...{ projectId: id, project: 'site', deploymentId: first.id, number: 1, trigger: 'manual' },
+                ...{ commit, domain: 'site.test' }
+            }
+        ]);
+        await until(async () => (await told()).notices.includes('site: deployment 1 serves'), 'the notice');
         expect(await rig.page('site.test')).to.equal({ status: 200, text: 'one' });
         expect((await rig.page('site.test', '/deep/page.html')).text).to.equal('deep');
 
@@ -99,6 +132,7 @@ describe('A project', { timeout: limitMs }, () => {
             ...quick,
             run: {
                 drainSeconds: 60,
+                shared: ['data'],
                 workers: [{ name: 'worker', command: ['sleep', '1000'], instances: 2 }],
                 limits: { memoryBytes: 512 * 2 ** 20 }
             },
@@ -113,6 +147,10 @@ describe('A project', { timeout: limitMs }, () => {
             'worker 1'
         ]);
         const [web] = programs;
+        const logs = async (query: string): Promise<string> =>
+            (await rig.get(`/projects/${id}/logs?follow=false${query}`)).text;
+        await until(async () => (await logs('&process=web')).includes('"text":"listening"'), 'the log');
+        expect(await logs('&process=worker')).to.not.contain('listening');
         expect(web).to.include({ name: 'web', instance: 0, state: 'running', restarts: 0 });
         const release = join(rig.folder, `projects/${id}/releases/1`);
         expect(readFileSync(join(release, 'built'), 'utf8')).to.equal('true');
@@ -162,11 +200,23 @@ describe('A project', { timeout: limitMs }, () => {
         expect((await rig.delete(`/projects/${id}/cache`)).status).to.equal(200);
         expect((await rig.get(`/projects/${id}/cache`)).data).to.equal({ bytes: 0 });
         expect((await rig.get('/queue')).data).to.equal({ running: [], waiting: [] });
+        // A cache that is larger than the setting says is emptied after the build.
+        await rig.client.put('/api/plugins/deploy', { settings: { cacheBytes: 4_000 } });
+        rig.git.commit('app', { 'server.js': server('v3') });
+        await rig.serve(id);
+        expect((await rig.get(`/projects/${id}/cache`)).data).to.equal({ bytes: 0 });
+        await rig.client.put('/api/plugins/deploy', { settings: { cacheBytes: 2 ** 30 } });
 
-        const removed = await rig.delete(`/projects/${id}`);
+        const shared = join(rig.folder, `projects/${id}/shared/data`);
+        writeFileSync(join(shared, 'mine'), 'x');
+        const removed = await rig.delete(`/projects/${id}?keepFiles=true`);
         expect(removed.status).to.equal(202);
         await until(async () => (await rig.get(`/projects/${id}`)).status === 404);
-        expect(existsSync(join(rig.folder, `projects/${id}`))).to.be.false();
+        expect(readdirSync(shared)).to.equal(['mine']);
+        const folders = readdirSync(join(rig.folder, `projects/${id}`));
+        expect(folders.filter((name) => ['releases', 'artifacts', 'git', 'cache'].includes(name))).to.equal(
+            []
+        );
         const { data: plugin } = await rig.client.get('/api/plugins/deploy');
         expect(plugin.services.filter(({ name }: { name: string }) => name.startsWith(`p${id}-`))).to.equal(
             []
@@ -187,6 +237,7 @@ describe('A project', { timeout: limitMs }, () => {
         const sick = await rig.deploy(id);
         expect([sick.state, sick.reason]).to.equal(['failed', 'UNHEALTHY']);
         expect(await rig.log(sick.id)).to.contain('It answered 500');
+        await until(async () => (await told()).notices.includes('bad: deployment 1 failed'), 'the notice');
         await rig.put(`/projects/${id}`, { health: { expectStatus: 500, contains: 'y', startSeconds: 1 } });
         const other = await rig.deploy(id);
         expect([other.state, other.reason]).to.equal(['failed', 'UNHEALTHY']);

@@ -8,6 +8,7 @@ import * as Lab from '@hapi/lab';
 
 import { freePort } from '../../support/ports.ts';
 import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
 import { git } from './support/git-server.ts';
 import { DeployRig, server, withoutSandbox } from './support/rig.ts';
 
@@ -20,10 +21,10 @@ let rig: DeployRig;
 
 /** Processes of the account of the test. */
 function processes(): readonly string[] {
+    const uid = execFileSync('id', ['-u', rig.user]).toString().trim();
     return readdirSync('/proc').filter((name) => {
         try {
             const status = readFileSync(`/proc/${name}/status`, 'utf8');
-            const uid = execFileSync('id', ['-u', rig.user]).toString().trim();
             return new RegExp(`^Uid:\\s+${uid}\\b`, 'm').test(status) && !/^State:\s+[ZX]/m.test(status);
         } catch {
             return false;
@@ -31,10 +32,30 @@ function processes(): readonly string[] {
     });
 }
 
+/** How many processors the group of a process may use: 0.5 is half of one. Null: as many as there are. */
+function processorsOf(pid: string): number | null {
+    const groups = readFileSync(`/proc/${pid}/cgroup`, 'utf8').trim().split('\n');
+    const [, , path = ''] = groups.find((line) => /:cpu\b/.test(line))?.split(':') ?? [];
+    const folder = `/sys/fs/cgroup/cpu${path}`;
+    if (existsSync(`${folder}/cpu.cfs_quota_us`)) {
+        const [quota, period] = ['quota', 'period'].map((name) =>
+            Number(readFileSync(`${folder}/cpu.cfs_${name}_us`, 'utf8'))
+        );
+        return (quota ?? 0) < 0 ? null : (quota ?? 0) / (period ?? 1);
+    }
+    const [, , unified = ''] = groups.find((line) => line.startsWith('0::'))?.split(':') ?? [];
+    const [quota, period] = readFileSync(`/sys/fs/cgroup${unified}/cpu.max`, 'utf8').split(' ');
+    return quota === 'max' ? null : Number(quota) / Number(period);
+}
+
 describe('A repository with bad intentions', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         if (withoutSandbox === undefined) {
-            rig = await DeployRig.start({ buildMemoryBytes: 128 * 2 ** 20, buildProcesses: 32 });
+            rig = await DeployRig.start({
+                buildMemoryBytes: 128 * 2 ** 20,
+                buildProcesses: 32,
+                buildCpuPercent: 70
+            });
         }
     });
 
@@ -77,10 +98,9 @@ describe('A repository with bad intentions', { timeout: limitMs }, () => {
         expect(forks.reason).to.equal('BUILD_FAILED');
         await build('setsid sh -c "setsid sleep 300 & sleep 300" & echo started; sleep 300');
         const begun = await rig.begin(id);
-        while (
-            !(await rig.get(`/deployments/${begun.id}`)).data.steps.some(
-                (step: { name: string; state: string }) => step.name === 'build' && step.state === 'running'
-            )
+        await until(
+            () => processes().length > 2 && processes().map(processorsOf).includes(0.7),
+            'the build within its share of a processor'
         );
         const start = performance.now();
         expect((await rig.post(`/deployments/${begun.id}/cancel`)).data.state).to.equal('cancelled');

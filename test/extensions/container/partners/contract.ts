@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -171,7 +171,28 @@ describeOnEngines(lab, 'The contract of container', (real) => {
         expect(await shop.dropSnapshot({ stack: 'kept', snapshot })).to.equal({ dropped: false });
         const gone = shop.restore({ stack: 'kept', snapshot });
         expect((await gone.catch((error: unknown) => error)) as object).to.include({ code: 40400 });
-        await shop.snapshot({ stack: 'kept' });
+        // A disk that is full while one is taken: nothing of it stays, and what was there can be brought back.
+        const first = await shop.snapshot({ stack: 'kept' });
+        const folder = join(rig.folder, 'stacks', '.snapshots');
+        await sh('busybox dd if=/dev/urandom of=/data/large bs=1M count=2 2>/dev/null; echo third >/data/a');
+        const full = join(rig.folder, 'full');
+        mkdirSync(full);
+        renameSync(folder, join(full, 'kept'));
+        mkdirSync(folder);
+        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]);
+        try {
+            cpSync(join(full, 'kept'), folder, { recursive: true });
+            const failed = shop.snapshot({ stack: 'kept' });
+            expect((await failed.catch((error: unknown) => error)) as object).to.include({ code: 50700 });
+            expect(readdirSync(folder)).to.equal([first.snapshot]);
+            expect(await sh('cat /data/a')).to.equal('third\n');
+            expect((await shop.restore({ stack: 'kept', snapshot: first.snapshot })).state).to.equal(
+                'running'
+            );
+            expect(await sh('cat /data/a')).to.equal('first\n');
+        } finally {
+            execFileSync('umount', [folder]);
+        }
         await shop.remove({ stack: 'kept', volumes: true });
         expect(readdirSync(join(rig.folder, 'stacks', '.snapshots'))).to.equal([]);
         expect(await rig.engine.names()).to.equal([]);

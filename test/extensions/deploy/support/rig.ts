@@ -145,7 +145,7 @@ export class DeployClient {
                 return data.finishedAt === null ? null : (data as Deployment);
             },
             `deployment ${id} to end`,
-            60_000
+            120_000
         );
     }
 
@@ -178,7 +178,7 @@ export class DeployClient {
         try {
             return await this.#ask(domain, path);
         } catch (error) {
-            if (((error as Error).cause as { code?: string }).code !== 'ECONNRESET') {
+            if (((error as Error).cause as { code?: string } | undefined)?.code !== 'ECONNRESET') {
                 throw error;
             }
             return this.#ask(domain, path);
@@ -235,13 +235,21 @@ export class DeployRig extends DeployClient {
         return join(this.top, 'releases');
     }
 
-    /** @param others - names of extensions that run beside it */
-    static async start(settings: object = {}, others: readonly string[] = []): Promise<DeployRig> {
+    /**
+     * @param others - names of extensions that run beside it
+     * @param write - writes plugins of the test's own into the folder of plugins
+     */
+    static async start(
+        settings: object = {},
+        others: readonly string[] = [],
+        write: (plugins: string) => void = () => undefined
+    ): Promise<DeployRig> {
         process.umask(0o077); // as the process of the panel does; `startPanel` runs it in this one
         const top = mkdtempSync(join(tmpdir(), 'portico-deploy-'));
         chmodSync(top, 0o755);
         const plugins = writePackage(top);
         others.forEach((name) => symlinkSync(join(extension, '..', name), join(plugins, name)));
+        write(plugins);
         const account = makeAccount();
         const server_ = new GitServer(join(top, 'git'));
         await server_.start();
