@@ -392,9 +392,7 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
         const told = cron.notified.length;
         for (const there of [false, false, true, true]) {
             there ? writeFileSync(switchFile, '') : rmSync(switchFile, { force: true });
-            for (const id of ids.values()) {
-                await cron.finish(id);
-            }
+            await Promise.all([...ids.values()].map((id) => cron.finish(id)));
         }
         const events = (name: string): string[] =>
             cron.notified

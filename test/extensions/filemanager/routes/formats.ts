@@ -136,6 +136,13 @@ describe('archives of other formats', () => {
         writeFileSync(files.at('good.rar'), rar('in/file.txt', 'from rar'));
         expect(reasonOf(await extract('good.rar', 'rar'))).to.equal('none');
         expect(readFileSync(files.at('rar/in/file.txt'), 'utf8')).to.equal('from rar');
+        // Without rights, without a network, and with little of the machine.
+        const { calls } = files.host.programs;
+        expect(calls.findLast(({ file }) => file === 'bsdtar')?.options).to.include({
+            isolate: { network: false },
+            limits: { memoryBytes: 512 * 2 ** 20, cpuSeconds: 60 },
+            ...(process.geteuid?.() === 0 ? { user: 'nobody' } : {})
+        });
         for (const [index, name] of ['../escaped', '/escaped', '.portico/x'].entries()) {
             writeFileSync(files.at(`bad${index}.rar`), rar(name, 'x'));
             expect(reasonOf(await extract(`bad${index}.rar`, `bad${index}`))).to.equal('ARCHIVE_REFUSED');

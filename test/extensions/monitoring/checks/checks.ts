@@ -40,7 +40,7 @@ describe('/api/plugins/monitoring/checks', () => {
     const test = async (check: object) => {
         const { status, data, ...rest } = await rig.ask('op', 'POST', `${base}/checks/test`, {
             name: 'Test',
-            timeoutSeconds: 1,
+            timeoutSeconds: 60,
             ...check
         });
         expect([status, rest.code]).to.equal([200, 0]);
@@ -73,7 +73,11 @@ describe('/api/plugins/monitoring/checks', () => {
             message: 'It answered 302; wanted: 2xx'
         });
         answer = { ...answer, status: 200, delayMs: 1_500 };
-        const late = await http();
+        const late = await test({
+            kind: 'http',
+            target: `http://127.0.0.1:${web}/`,
+            timeoutSeconds: 1
+        });
         expect(late).to.include({ state: 'down', code: 'ANSWER_TIMEOUT' });
         expect([late.phases.connect === null, late.phases.firstByte]).to.equal([false, null]);
         answer = { ...answer, delayMs: 0 };
@@ -98,6 +102,15 @@ describe('/api/plugins/monitoring/checks', () => {
         expect(
             await test({ kind: 'http', target: `http://127.0.0.1:${endless}/`, expect: { text: 'absent' } })
         ).to.include({ code: 'TEXT_MISSING' });
+        // Of an answer the first MiB is looked at, to the byte.
+        for (const [fill, state] of [
+            [1024 * 1024 - 6, 'up'],
+            [1024 * 1024 - 5, 'down']
+        ] as const) {
+            answer = { ...answer, body: `${'x'.repeat(fill)}needle` };
+            expect(await http({ text: 'needle' })).to.include({ state });
+        }
+        answer = { ...answer, body: '{"services":[{"state":"ok"}]}' };
     });
 
     it('looks at certificates before it sends anything', async () => {
@@ -147,9 +160,8 @@ describe('/api/plugins/monitoring/checks', () => {
         expect(
             await test({ kind: 'tcp', target, expect: { send: 'PING\r\n', receive: '+PONG' } })
         ).to.include({ state: 'up' });
-        expect(await test({ kind: 'tcp', target, expect: { receive: '+PONG' } })).to.include({
-            code: 'ANSWER_TIMEOUT'
-        });
+        const waiting = { timeoutSeconds: 1, expect: { receive: '+PONG' } };
+        expect(await test({ kind: 'tcp', target, ...waiting })).to.include({ code: 'ANSWER_TIMEOUT' });
         const closes = await servers.tcp((socket) => socket.end('bye'));
         expect(
             await test({ kind: 'tcp', target: `127.0.0.1:${closes}`, expect: { receive: '+PONG' } })
@@ -162,7 +174,12 @@ describe('/api/plugins/monitoring/checks', () => {
         expect(await dns('bad.test')).to.include({ code: 'NAME_NOT_FOUND' });
         const silent = await servers.tcp(() => undefined);
         expect(
-            await test({ kind: 'dns', target: 'good.test', expect: { server: `127.0.0.1:${silent}` } })
+            await test({
+                kind: 'dns',
+                target: 'good.test',
+                timeoutSeconds: 1,
+                expect: { server: `127.0.0.1:${silent}` }
+            })
         ).to.include({ state: 'down' });
         const pong = await test({ kind: 'ping', target: '127.0.0.1' });
         expect([pong.state, pong.latencyMs > 0 && pong.latencyMs < 1_000]).to.equal(['up', true]);

@@ -309,6 +309,12 @@ describe('owner, bits and checksums', () => {
         expect(mode.status).to.equal(200);
         expect(statSync(files.at('tree/in')).mode & 0o7777).to.equal(0o750);
         expect(statSync(files.at('tree/in/file')).mode & 0o7777).to.equal(0o640);
+        const each = { root: 'main', path: 'tree', mode: '0604', folderMode: '0711', recursive: true };
+        expect((await files.post('/mode', each)).status).to.equal(200);
+        const bits = ['tree', 'tree/in', 'tree/in/file'].map(
+            (path) => statSync(files.at(path)).mode & 0o7777
+        );
+        expect(bits).to.equal([0o711, 0o711, 0o604]);
         const own = await files.post('/owner', {
             root: 'main',
             path: 'tree',
