@@ -262,6 +262,12 @@ export async function bench(report: Report): Promise<void> {
                     of: `${number(times.durable)} ms for the write`
                 });
                 report.add({
+                    target: '',
+                    what: `the bare call and a change of the panel that loads nothing against the bare call, ${count} hosts`,
+                    value: (times.bare + times.upstream) / times.bare,
+                    of: `${number(times.upstream)} ms for the change: its request, transaction, audit entry and table`
+                });
+                report.add({
                     target: '9',
                     what: `the behaviour of a host through the panel against the same, ${count} hosts`,
                     value: times.reload / times.bare,

@@ -1,7 +1,7 @@
 /** Target 12: requests through the engine with ten thousand hosts, compared with an engine that has one route. */
 import { entryText } from '../../../core/src/engine/files/table/entry.ts';
 import type { CompileContext } from '../../../core/src/engine/render/compile/context.ts';
-import { tableDial } from '../../../core/src/engine/render/profile/proxy.ts';
+import { httpTransport, tableDial } from '../../../core/src/engine/render/profile/proxy.ts';
 import { explain } from '../../../core/src/engine/render/render.ts';
 import { startCaddy } from '../../support/engine/caddy.ts';
 import { testSite } from '../../support/engine/site.ts';
@@ -19,7 +19,7 @@ export async function bench(report: Report): Promise<void> {
     const bare = await startCaddy();
     try {
         const port = bare.settings.httpPort;
-        const [chainPort, lookedUpPort] = [await freePort(), await freePort()];
+        const [keepingPort, chainPort, lookedUpPort] = [await freePort(), await freePort(), await freePort()];
         const entry = {
             state: 'on',
             tls: 'none',
@@ -36,16 +36,9 @@ export async function bench(report: Report): Promise<void> {
             apps: {
                 http: {
                     servers: {
-                        proxy: serverOf(port, [
-                            {
-                                handle: [
-                                    {
-                                        handler: 'reverse_proxy',
-                                        upstreams: [{ dial: upstream.address }],
-                                        transport: { protocol: 'http' }
-                                    }
-                                ]
-                            }
+                        proxy: serverOf(port, [proxyTo(upstream.address, { protocol: 'http' })]),
+                        keeping: serverOf(keepingPort, [
+                            proxyTo(upstream.address, httpTransport('http', null))
                         ]),
                         chain: serverOf(chainPort, [{ handle: chainOf(upstream.address, bare.context) }]),
                         lookedUp: serverOf(lookedUpPort, lookedUp(bare.context))
@@ -63,6 +56,11 @@ export async function bench(report: Report): Promise<void> {
         const found = await compare(
             {
                 bare: { url: `http://127.0.0.1:${port}/`, headers: { host: 'x.test' }, pid: bare.pid },
+                keeping: {
+                    url: `http://127.0.0.1:${keepingPort}/`,
+                    headers: { host: 'x.test' },
+                    pid: bare.pid
+                },
                 chain: { url: `http://127.0.0.1:${chainPort}/`, headers: { host: 'x.test' }, pid: bare.pid },
                 lookedUp: {
                     url: `http://127.0.0.1:${lookedUpPort}/`,
@@ -95,6 +93,12 @@ export async function bench(report: Report): Promise<void> {
         );
         report.add({
             target: '',
+            what: "a bare proxy that keeps as many connections as the panel's against one of the engine's own settings",
+            value: ratio(found.keeping, found.bare),
+            of: say(found.keeping, found.bare)
+        });
+        report.add({
+            target: '',
             what: 'the chain in an engine with one route against a bare proxy',
             value: ratio(found.chain, found.bare),
             of: say(found.chain, found.bare)
@@ -113,6 +117,10 @@ export async function bench(report: Report): Promise<void> {
         await upstream.close();
     }
 }
+
+const proxyTo = (address: string, transport: object): object => ({
+    handle: [{ handler: 'reverse_proxy', upstreams: [{ dial: address }], transport }]
+});
 
 /** A server without a name. */
 const serverOf = (port: number, routes: readonly unknown[]): object => ({

@@ -30,7 +30,9 @@ export async function bench(report: Report): Promise<void> {
 
 async function dispatching(report: Report): Promise<void> {
     const child = await startChild<PluginGateway>('plugin-gateway.ts', {});
+    const bare = await startChild<number>('two-hapi.ts', {});
     try {
+        const alone = (path: string) => ({ url: `http://127.0.0.1:${bare.said}${path}`, pid: bare.pid });
         const of = (path: string) => ({
             url: `http://127.0.0.1:${child.said.port}${path}`,
             headers: { authorization: 'Bearer admin' },
@@ -41,7 +43,9 @@ async function dispatching(report: Report): Promise<void> {
                 plain: of('/api/bench/plain'),
                 pluginPlain: of('/api/plugins/probe/plain'),
                 list: of('/api/bench/things'),
-                pluginList: of('/api/plugins/probe/things')
+                pluginList: of('/api/plugins/probe/things'),
+                first: alone('/first/plain'),
+                second: alone('/second/plain')
             },
             { rounds: 9, seconds: 1 }
         );
@@ -64,7 +68,20 @@ async function dispatching(report: Report): Promise<void> {
                 of: `${number(found[core].cpu)} of ${number(found[ours].cpu)} µs`
             });
         }
+        report.add({
+            target: '',
+            what: 'processor time of two bare hapi servers with a hand-over: the first against the second',
+            value: 1 / ratio(found.second, found.first, 'cpu'),
+            of: `${number(found.first.cpu)} of ${number(found.second.cpu)} µs`
+        });
+        report.add({
+            target: '',
+            what: "what a plugin's route costs more than one of the core, against bare hapi",
+            value: (found.pluginPlain.cpu - found.plain.cpu) / found.first.cpu,
+            of: `${number(found.pluginPlain.cpu - found.plain.cpu)} of ${number(found.first.cpu)} µs`
+        });
     } finally {
+        await bare.close();
         await child.close();
         rmSync(child.said.folder, { recursive: true, force: true });
     }
