@@ -6,9 +6,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { itInBrowser, noBrowser, openPage, startBrowser } from '../../support/browser.ts';
-import { itUnless } from '../../support/skip.ts';
 import { pluginModule } from '../../support/plugins/folder.ts';
 import { pluginPackage } from '../../support/registry/packages.ts';
+import { itUnless } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 import { enter, finish, isSound, visit } from '../webui/rig.ts';
 import { DeployRig, server, withoutSandbox } from './support/rig.ts';

@@ -21,7 +21,26 @@ const secret = 'only for production';
 const refs = { gitea: 'refs/pull', gitlab: 'refs/merge-requests' };
 let rig: DeployRig;
 
-(['gitea', 'gitlab'] as const).forEach(testOf);
+describe('Previews of pull requests', { timeout: limitMs }, () => {
+    before({ timeout: limitMs }, async () => {
+        if (withoutSandbox !== undefined) {
+            return;
+        }
+        rig = await DeployRig.start();
+        const tree = {
+            'package.json': '{"scripts":{"start":"node server.js"}}',
+            'server.js': server('main')
+        };
+        rig.git.create('acme/shop', tree);
+        rig.git.create('ada/shop', tree);
+    });
+
+    after({ timeout: limitMs }, async () => {
+        await rig?.close();
+    });
+
+    (['gitea', 'gitlab'] as const).forEach(testOf);
+});
 
 function testOf(kind: 'gitea' | 'gitlab'): void {
     describe(`Previews of ${kind}`, { timeout: limitMs }, () => {
@@ -64,15 +83,8 @@ function testOf(kind: 'gitea' | 'gitlab'): void {
             if (withoutSandbox !== undefined) {
                 return;
             }
-            rig = await DeployRig.start();
             forge = new Forge(kind);
             await forge.start();
-            const tree = {
-                'package.json': '{"scripts":{"start":"node server.js"}}',
-                'server.js': server('main')
-            };
-            rig.git.create('acme/shop', tree);
-            rig.git.create('ada/shop', tree);
             rig.git.passwords.set('acme/shop', `oauth2:${forge.token}`);
             const made = await rig.post('/connections', {
                 ...{ name: kind, kind: 'token', host: `127.0.0.1:${rig.git.port}` },
@@ -95,8 +107,12 @@ function testOf(kind: 'gitea' | 'gitlab'): void {
         });
 
         after({ timeout: limitMs }, async () => {
-            await forge?.close();
-            await rig?.close();
+            if (forge === undefined) {
+                return;
+            }
+            await rig.delete(`/projects/${project}`);
+            await until(async () => (await rig.get(`/projects/${project}`)).status === 404, 'the end');
+            await forge.close();
         });
 
         real('are built, told by one comment, moved with the head, and gone when it is closed', async () => {
