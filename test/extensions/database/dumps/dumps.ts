@@ -475,8 +475,8 @@ for (const { kind, lacks, start } of kinds) {
                 const before = files('dumps').length;
                 const locked = instance.sql(
                     isMysql
-                        ? 'lock tables notes write; select sleep(60)'
-                        : 'begin; lock table notes in access exclusive mode; select pg_sleep(60)',
+                        ? 'lock tables notes write; select sleep(600)'
+                        : 'begin; lock table notes in access exclusive mode; select pg_sleep(600)',
                     odd
                 );
                 locked.catch(() => undefined);
@@ -487,11 +487,14 @@ for (const { kind, lacks, start } of kinds) {
                                 ? 'select info from information_schema.processlist'
                                 : 'select query as info from pg_stat_activity'
                         )
-                    ).includes('sleep(60)')
+                    ).includes('sleep(600)')
                 );
                 for (const end of ['kill', 'cancel'] as const) {
                     const begun = await panel.ask('POST', '/dumps', { serverId: id, databases: [odd] });
                     const pid = await until('the program', async () => programs()[0]);
+                    expect(statSync(`/proc/${pid}`).uid).to.equal(
+                        process.getuid?.() === 0 ? 65_534 : process.getuid?.()
+                    );
                     if (end === 'kill') {
                         process.kill(pid, 'SIGKILL');
                     } else {
@@ -505,8 +508,8 @@ for (const { kind, lacks, start } of kinds) {
                 expect((await panel.ask('GET', '/dumps')).text).to.not.include('"running"');
                 const waiting = await instance.sql(
                     isMysql
-                        ? "select id from information_schema.processlist where info like '%sleep(60)%' and id <> connection_id()"
-                        : "select pid as id from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()"
+                        ? "select id from information_schema.processlist where info like '%sleep(600)%' and id <> connection_id()"
+                        : "select pid as id from pg_stat_activity where query like '%pg_sleep(600)%' and pid <> pg_backend_pid()"
                 );
                 for (const { id: session } of waiting) {
                     await instance.sql(
@@ -514,6 +517,15 @@ for (const { kind, lacks, start } of kinds) {
                             ? `kill ${String(session)}`
                             : `select pg_terminate_backend(${String(session)})`
                     );
+                }
+                // What reads a dump that came from elsewhere has no network either.
+                const readers = panel.host.programs.calls.filter(({ file }) => file.endsWith('/pg_restore'));
+                expect(readers.length > 0).to.equal(!isMysql);
+                for (const { options } of readers) {
+                    expect(options).to.include({
+                        isolate: { network: false },
+                        ...(process.getuid?.() === 0 ? { user: 'nobody' } : {})
+                    });
                 }
                 await expect(locked).to.reject();
             }
