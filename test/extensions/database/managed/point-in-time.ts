@@ -123,6 +123,8 @@ async function make(panel: Harness, body: object): Promise<Server> {
 
 describe('the past of servers', { timeout: 180_000 }, () => {
     let panel: Harness;
+    /** Servers that had a past, and have none. */
+    const later: Partial<Record<(typeof kinds)[number]['kind'], Server>> = {};
     before({ timeout: 60_000 }, async () => {
         panel = await Harness.start();
     });
@@ -232,7 +234,7 @@ describe('the past of servers', { timeout: 180_000 }, () => {
         });
 
         itUnless(lacks, lab.it)(`begins and ends with a start of the server: ${kind}`, async () => {
-            const server = await make(panel, { name: `later ${kind}`, kind });
+            const server = (later[kind] = await make(panel, { name: `later ${kind}`, kind }));
             await server.write('create table kept (n int primary key)');
             expect(await server.past()).to.equal({
                 enabled: false,
@@ -279,8 +281,9 @@ describe('the past of servers', { timeout: 180_000 }, () => {
 
     for (const { kind, lacks, log } of kinds) {
         itUnless(lacks, lab.it)(`is copied again and forgotten in time: ${kind}`, async () => {
-            const server = await make(panel, { name: `old ${kind}`, kind, pointInTime: true });
-            await server.write('create table kept (n int primary key)');
+            const server = later[kind] as Server;
+            await panel.ask('PUT', server.path, { pointInTime: true });
+            await server.change('restart');
             const archive = join(server.folder, 'archive');
             const names = (of: string) => readdirSync(join(archive, of)).sort();
             await server.copied();
