@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { adoptTerminalStyles } from '@portico/page-kit/vite';
 import { joi } from '@portico/sdk';
 import { modelOf } from '@portico/sdk/page/model';
 
@@ -262,6 +264,18 @@ describe('reading a schema', () => {
     });
 });
 
+describe('the terminal of the pages', () => {
+    it('is built only while it writes its styles where the build looks', () => {
+        const path = fileURLToPath(import.meta.resolve('@xterm/xterm/lib/xterm.mjs'));
+        const code = readFileSync(path, 'utf8');
+        const { transform } = adoptTerminalStyles();
+        expect(transform(code, path)).to.contain('.createElement("portico-style")');
+        const other = code.replace('.createElement("style")', '.createElement("link")');
+        expect(() => transform(other, path)).to.throw(/creates <style> in 2 places, not in 3/);
+        expect(transform(other, '/another.js')).to.be.null();
+    });
+});
+
 describe('words of the panel in another language', () => {
     const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
@@ -274,6 +288,9 @@ describe('words of the panel in another language', () => {
         );
         expect(said('127.0.0.1:1: the connection is refused; 127.0.0.1:2: no answer in time')).to.equal(
             '127.0.0.1:1：连接被拒绝; 127.0.0.1:2：未及时应答'
+        );
+        expect(said('The package cannot be used: name is required')).to.equal(
+            '该软件包无法使用: 必须填写 name'
         );
         expect(said('A sentence (of a plugin) that no table has')).to.equal(
             'A sentence (of a plugin) that no table has'

@@ -12,8 +12,10 @@ import { itInBrowser, noBrowser } from '../../support/browser.ts';
 import { adminPassword } from '../../support/panel/panel.ts';
 import { selfSigned } from '../../support/servers/self-signed.ts';
 import { until } from '../../support/until.ts';
+import { png } from '../appstore/publisher.ts';
 import { type Instance, noPostgresql, startPostgresql } from '../database/instances.ts';
 import { pullOf, signed } from '../deploy/forges/deliveries.ts';
+import { GitServer } from '../deploy/support/git-server.ts';
 import { everyPlugin, furnish } from './furnish.ts';
 import { type GeneratedScreen, generatedScreens } from './generated-screens.ts';
 import {
@@ -206,8 +208,12 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
             });
             expect(sent.data?.preview?.state, sent.text).to.equal('awaiting-approval');
         };
-        const preview = async (): Promise<{ commit: string; approvedCommit: string | null; state: string }> =>
-            (await client.get('/api/plugins/deploy/projects/1/previews')).data[0];
+        const preview = async (): Promise<{
+            commit: string;
+            approvedCommit: string | null;
+            state: string;
+            deploymentId: number | null;
+        }> => (await client.get('/api/plugins/deploy/projects/1/previews')).data[0];
         const [seen, newer] = ['a'.repeat(40), 'b'.repeat(40)];
         await pull(seen, 'opened');
         await rig.panel.tokenOf('viewer', 'petra');
@@ -241,6 +247,14 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         await question.getByRole('button', { name: 'Approve', exact: true }).click();
         await row.getByText('failed').waitFor();
         expect((await preview()).approvedCommit).to.equal(newer);
+        await row.getByRole('button', { name: 'What happened' }).click();
+        const { data: attempt } = await client.get(
+            `/api/plugins/deploy/deployments/${(await preview()).deploymentId}`
+        );
+        await question.getByText(attempt.reason, { exact: true }).waitFor();
+        await question.getByRole('log', { name: 'Log' }).getByText(`failed: ${attempt.reason}`).waitFor();
+        await isSound(page, 'how a preview went');
+        await page.keyboard.press('Escape');
         await row.getByRole('button', { name: 'Revoke' }).click();
         await question.getByRole('button', { name: 'Revoke' }).click();
         await row.getByText('waits for approval').waitFor();
@@ -413,6 +427,41 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         await page.getByRole('button', { name: 'Show more' }).click();
         await rows.nth(first).waitFor();
         await finish(watched);
+    });
+
+    itWithBrowser('shows the icon of an app, which needs a login', async () => {
+        const { client } = rig.panel;
+        const repositories = new GitServer(join(folder, 'repositories'));
+        await repositories.start();
+        const { capabilities } = (await client.get('/api/plugins/appstore')).data;
+        const grants = { ...capabilities.granted, network: ['*', '127.0.0.1'] };
+        expect((await client.put('/api/plugins/appstore', { grants })).status).to.equal(200);
+        try {
+            repositories.create('apps', {
+                'Apps/Photos/icon.png': png,
+                'Apps/Photos/docker-compose.yml':
+                    'name: photos\nservices: { photos: { image: "example/photos:2.1" } }\nx-casaos: { main: photos, title: { en_us: Photos }, tagline: { en_us: Shows photos } }\n'
+            });
+            const source = { kind: 'casaos', url: repositories.url('apps'), acceptUnsigned: true };
+            const made = await client.post('/api/plugins/appstore/sources', { name: 'casa', ...source });
+            expect(made.status, made.text).to.equal(201);
+            await client.post('/api/plugins/appstore/sources/casa/sync');
+            const icon = '/api/plugins/appstore/apps/casa/photos/icon';
+            await until(async () => (await client.get(icon)).status === 200, 'the icon to be there');
+            expect((await client.call('GET', icon, { token: null })).status).to.equal(401);
+            const watched = await rig.open();
+            const { page } = watched;
+            await visit(page, '/appstore');
+            const picture = page.getByRole('listitem').filter({ hasText: 'Photos' }).locator('img.picture');
+            await picture.waitFor();
+            await until(
+                () => picture.evaluate((image) => (image as { naturalWidth?: number }).naturalWidth! > 0),
+                'the icon to be drawn'
+            );
+            await finish(watched);
+        } finally {
+            await repositories.close();
+        }
     });
 
     itWithBrowser('changes a setting, and takes it back to its default', async () => {

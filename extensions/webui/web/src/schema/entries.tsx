@@ -58,14 +58,24 @@ export function Entry(props: EntryProps): JSX.Element {
     }
 }
 
+/** Names of files, hosts and accounts stay as they are typed, also on a phone. */
+const verbatim = { autocapitalize: 'none', spellcheck: false } as const;
+const asWritten: Readonly<Record<string, object>> = {
+    path: verbatim,
+    account: verbatim,
+    host: { ...verbatim, inputMode: 'url' }
+};
+
 function TextEntry({ id, describedBy, shape, value, isRequired, onChange, errors, name }: EntryProps) {
     const { schema, kind } = shape;
     const isSecret = kind === 'secret';
     const isKept = isSecret && (value as { set?: unknown } | null)?.set === true;
     const isNumber = kind === 'number';
+    const { widget = '' } = schema['x-ui'] ?? {};
     return (
         <input
             id={id}
+            {...asWritten[widget]}
             type={isSecret ? 'password' : isNumber ? 'number' : 'text'}
             autocomplete={isSecret ? 'new-password' : 'off'}
             aria-describedby={describedBy}

@@ -55,6 +55,7 @@ export function SchemaForm({
     const others = Object.entries(errors).filter(
         ([path]) => schema.properties?.[path.split('.')[0] ?? ''] === undefined
     );
+    const untold = others.filter(([, text]) => failure?.message.includes(text) === false);
     const hasOwnPlace = Object.keys(errors).length > 0 && others.length === 0;
     return (
         <form ref={form} noValidate onSubmit={onSubmit}>
@@ -63,7 +64,7 @@ export function SchemaForm({
             {failure === null ? null : (
                 <div class="failure" role="alert">
                     <p>{hasOwnPlace ? t('See what is said at the fields.') : failure.message}</p>
-                    {others.map(([path, text]) => (
+                    {untold.map(([path, text]) => (
                         <p key={path}>{text}</p>
                     ))}
                     {failure.requestId === null ? null : (

@@ -30,9 +30,16 @@ export function said(text: string): string {
         table[text] ??
         text
             .split('; ')
-            .map((part) => table[part] ?? fromPattern(part) ?? part)
+            .map((part) => table[part] ?? inParts(part) ?? fromPattern(part) ?? part)
             .join('; ')
     );
+}
+
+/** A sentence with what it is about behind a colon, as failures have it. */
+function inParts(text: string): string | null {
+    const at = text.indexOf(': ');
+    const first = table[text.slice(0, Math.max(at, 0))];
+    return first === undefined ? null : `${first}: ${said(text.slice(at + 2))}`;
 }
 
 function fromPattern(text: string): string | null {

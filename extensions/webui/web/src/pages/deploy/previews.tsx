@@ -139,7 +139,7 @@ function Actions({
             </>
         );
     return isOpen ? (
-        <>
+        <div class="row">
             {look}
             {fork && approvedCommit !== commit && may('deploy:approve') ? (
                 <Button look="primary" onPress={approve}>
@@ -154,7 +154,7 @@ function Actions({
                     {t('End')}
                 </Button>
             ) : null}
-        </>
+        </div>
     ) : (
         look
     );
