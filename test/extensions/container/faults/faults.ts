@@ -151,44 +151,41 @@ describeOnEngines(lab, 'Faults of a real engine', (real) => {
             await rig.make('/images/pull', { image: good });
         }
     );
-});
 
-describeOnEngines(
-    lab,
-    'Settings of the daemon',
-    (real) => {
-        real('are read and changed, and the old ones come back when the daemon does not', async (rig) => {
-            const file = (): object =>
-                JSON.parse(readFileSync(join(rig.engine.root, 'daemon.json'), 'utf8')) as object;
-            const first = file();
-            expect((await rig.get('/daemon')).data).to.equal({
-                registryMirrors: [],
-                insecureRegistries: [],
-                logDriver: '',
-                logOptions: {},
-                liveRestore: false
-            });
-            const tired = { role: 'admin', fresh: false } as const;
-            expect((await rig.ask('PUT', '/daemon', { liveRestore: true }, tired)).code).to.equal(40301);
-            const reloaded = await rig.make(
-                '/daemon',
-                { registryMirrors: ['http://127.0.0.1:5000'], liveRestore: true },
-                'PUT'
-            );
-            expect(reloaded).to.include({ applied: 'reload', liveRestore: true });
-            expect(file()).to.include({ ...first, 'live-restore': true });
-            const restarted = await rig.make(
-                '/daemon',
-                { logDriver: 'local', logOptions: { 'max-size': '1m' } },
-                'PUT'
-            );
-            expect(restarted.applied).to.equal('restart');
-            const kept = file();
-            const failed = await rig.run('/daemon', { logOptions: { nonsense: '1' } }, 'PUT');
-            expect([failed.state, failed.error?.code]).to.equal(['failed', 42254]);
-            expect(file()).to.equal(kept);
-            expect((await rig.get('/containers')).status).to.equal(200);
+    real('settings of the daemon come back when it does not with the new ones', async (rig) => {
+        if (rig.engine.kind === 'podman') {
+            expect((await rig.get('/daemon')).code).to.equal(50150);
+            return;
+        }
+        const file = (): object =>
+            JSON.parse(readFileSync(join(rig.engine.root, 'daemon.json'), 'utf8')) as object;
+        const first = file();
+        expect((await rig.get('/daemon')).data).to.equal({
+            registryMirrors: [],
+            insecureRegistries: [],
+            logDriver: '',
+            logOptions: {},
+            liveRestore: false
         });
-    },
-    { kinds: ['docker'] }
-);
+        const tired = { role: 'admin', fresh: false } as const;
+        expect((await rig.ask('PUT', '/daemon', { liveRestore: true }, tired)).code).to.equal(40301);
+        const reloaded = await rig.make(
+            '/daemon',
+            { registryMirrors: ['http://127.0.0.1:5000'], liveRestore: true },
+            'PUT'
+        );
+        expect(reloaded).to.include({ applied: 'reload', liveRestore: true });
+        expect(file()).to.include({ ...first, 'live-restore': true });
+        const restarted = await rig.make(
+            '/daemon',
+            { logDriver: 'local', logOptions: { 'max-size': '1m' } },
+            'PUT'
+        );
+        expect(restarted.applied).to.equal('restart');
+        const kept = file();
+        const failed = await rig.run('/daemon', { logOptions: { nonsense: '1' } }, 'PUT');
+        expect([failed.state, failed.error?.code]).to.equal(['failed', 42254]);
+        expect(file()).to.equal(kept);
+        expect((await rig.get('/containers')).status).to.equal(200);
+    });
+});
