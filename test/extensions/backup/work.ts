@@ -92,18 +92,18 @@ describe('work with backups', { timeout: 240_000 }, () => {
             'after: state succeeded'
         );
         expect(events.at(-1)).to.include({ event: 'end' });
-        await rig.made('PUT', `/plans/${plan}/hooks`, { before: { command: ['false'] } });
+        const failsOnce = ['sh', '-c', 'test -e "$0" || { touch "$0"; false; }', join(rig.root, 'tried')];
+        await rig.made('PUT', `/plans/${plan}/hooks`, { before: { command: failsOnce } });
         const failed = await rig.run(plan);
         expect([failed.state, failed.snapshotId]).to.equal(['failed', null]);
-        await rig.made('PUT', `/plans/${plan}/hooks`, {});
         // The failed run is tried again once, and people hear that it works again.
         await until(async () => (await lastRun()).state === 'succeeded', 'another try', 60_000);
         expect(await lastRun()).to.include({ trigger: 'retry', attempt: 2 });
         await until(
             async () => rig.host.notifications.some(({ event }) => event === 'backup.recovered'),
-            'the notice',
-            10_000
+            'the notice'
         );
+        await rig.made('PUT', `/plans/${plan}/hooks`, {});
     });
 
     it('compares snapshots, filters them by time, and measures the repository', async () => {
@@ -373,7 +373,7 @@ describe('work with backups', { timeout: 240_000 }, () => {
             stdio: ['pipe', 'ignore', 'ignore']
         });
         const exited = once(other, 'exit');
-        await until(() => readdirSync(join(where, 'locks')).length > 0, 'the lock', 30_000);
+        await until(() => readdirSync(join(where, 'locks')).length > 0, 'the lock');
         expect((await rig.ended('POST', `${at}/prune`, {})).error).to.include({ code: 40951 });
         await rig.made('POST', `${at}/unlock`, {});
         expect((await rig.made('GET', `${at}/stats`)).locks).to.have.length(1);
@@ -407,11 +407,7 @@ describe('work with backups', { timeout: 240_000 }, () => {
         // The command before the run does not end by itself.
         await rig.made('PUT', `/plans/${plan}/hooks`, { before: { command: ['sleep', '600'] } });
         const { id } = await rig.made('POST', `/plans/${plan}/run`, {});
-        await until(
-            async () => (await rig.made('GET', `/runs/${id}`)).state === 'running',
-            'the run starts',
-            30_000
-        );
+        await until(async () => (await rig.made('GET', `/runs/${id}`)).state === 'running', 'the run starts');
         expect((await rig.ask('POST', `/plans/${plan}/run`, {})).code).to.equal(40901);
         expect((await rig.made('DELETE', `/runs/${id}`)).state).to.equal('cancelled');
         expect(readdirSync(join(rig.root, 'repository', 'locks'))).to.equal([]);

@@ -63,7 +63,7 @@ class MutePort {
 
 for (const { kind, lacks, start } of kinds) {
     const isMysql = kind === 'mysql';
-    describe(`registered servers: ${kind}`, { timeout: 60_000 }, () => {
+    describe(`registered servers: ${kind}`, { timeout: 180_000 }, () => {
         const run = itUnless(lacks, it);
         let instance: Instance;
         let panel: Harness;

@@ -72,7 +72,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 }
 
 async function untilReady(child: ChildProcess, ask: () => Promise<unknown>): Promise<void> {
-    for (const limit = performance.now() + 30_000; ; await wait(25)) {
+    for (const limit = performance.now() + 60_000; ; await wait(25)) {
         const failure = await ask().then(
             () => null,
             (error: unknown) => error

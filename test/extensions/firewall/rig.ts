@@ -36,7 +36,7 @@ export class FirewallRig implements AsyncDisposable {
         };
         const host = await createTestHost(defineFirewall(machine), {
             package: new URL('../../../extensions/firewall/package.json', import.meta.url),
-            timing: { patienceMs: 30_000 },
+            timing: { patienceMs: 60_000 },
             ...options
         }).catch(async (error: unknown) => {
             await network.close();

@@ -53,7 +53,7 @@ const odd = `it's "odd"; host=x`;
 
 for (const { kind, lacks, start } of kinds) {
     const isMysql = kind === 'mysql';
-    describe(`dumps: ${kind}`, { timeout: 90_000 }, () => {
+    describe(`dumps: ${kind}`, { timeout: 180_000 }, () => {
         const run = itUnless(lacks, it);
         let instance: Instance;
         let panel: Harness;

@@ -12,7 +12,7 @@ import { FirewallRig } from '../rig.ts';
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 const test = itUnless(noNamespaces, it);
-const patient = { timeout: 60_000 };
+const patient = { timeout: 180_000 };
 
 let rig: FirewallRig;
 const knock = (port: number, localAddress = '10.77.0.2'): Promise<string> =>

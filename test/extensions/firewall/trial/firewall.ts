@@ -9,7 +9,7 @@ import { FirewallRig } from '../rig.ts';
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 const test = itUnless(noNamespaces, it);
-const patient = { timeout: 60_000 };
+const patient = { timeout: 180_000 };
 
 let rig: FirewallRig;
 const server = '10.77.0.1';
