@@ -99,7 +99,7 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
         [dev.stdout, dev.stderr].forEach((stream) =>
             stream?.on('data', (chunk: Buffer) => (said += chunk.toString()))
         );
-        await until(() => /Ctrl\+C/.test(said), 'the panel to start', 60_000);
+        await until(() => /Ctrl\+C/.test(said), 'the panel to start');
         const [, port = '', password = ''] =
             /^Pages: http:\/\/127\.0\.0\.1:(\d+)\/p\/tea, as admin with the password (\S+)$/m.exec(said) ??
             [];
@@ -123,13 +123,14 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
 
         const from = said.length;
         writeFileSync(join(plugin, 'assets/page.js'), block('assets/page.js'));
-        await until(() => /is running/.test(said.slice(from)), 'the plugin to be reloaded', 60_000);
+        await until(() => /is running/.test(said.slice(from)), 'the plugin to be reloaded');
         await page.reload();
         await page.getByRole('heading', { level: 1, name: 'Tea at four' }).waitFor();
         await frame.getByRole('button', { name: 'Greet Ben' }).click();
         await page.getByRole('dialog').getByRole('button', { name: 'Greet' }).click();
         await page.getByText('Hello, Ben').waitFor();
-        // The panel of `portico plugin dev` has no document of its API.
+        // The panel of `portico plugin dev` has no document of its API. The pages ask for it beside all else.
+        await until(() => faults.missing.length > 0, 'the pages to ask for the document of the API');
         const missing = [...new Set(faults.missing)];
         expect({ ...faults, missing }).to.equal({
             policy: [],

@@ -347,20 +347,16 @@ describe('portico after a panel', () => {
         const dataDir = await panelFolder();
         const starting = startPanel(dataDir);
         const ran = await Promise.all(
-            ['anna', 'bert', 'carl', 'dora'].map((name) =>
-                portico(['admin', 'create', name, '--data-dir', dataDir])
-            )
+            ['anna', 'bert'].map((name) => portico(['admin', 'create', name, '--data-dir', dataDir]))
         );
         await (await starting).stop();
         expect(ran.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).to.equal([
-            [0, ''],
-            [0, ''],
             [0, ''],
             [0, '']
         ]);
         expect(
             auditOf(dataDir).filter(({ action, resource }) => action === 'create' && resource === 'users')
-        ).to.have.length(5);
+        ).to.have.length(3);
         removeFolder(dataDir);
     });
 
