@@ -43,3 +43,29 @@ describe('Refusals', { timeout: 60_000 }, () => {
         expect(other).to.contain('set its `acceptUnsigned`');
     });
 });
+
+describe('Sources', { timeout: 120_000 }, () => {
+    signed('are synced by the clock, as often as the setting says', async () => {
+        await using rig = await AppstoreRig.start();
+        await rig.addSource('main');
+        const sequence = async (): Promise<number> => (await rig.get('/sources/main')).data.sequence;
+        // The window of updates, which begins with a sync, too, is at another time of the day.
+        const window = `${String((rig.host.clock.now().getHours() + 12) % 24).padStart(2, '0')}:00`;
+        const every = (syncHours: number): Promise<unknown> =>
+            rig.host.setSettings({ syncHours, autoUpdateWindow: `${window}-23:59` });
+        await every(3);
+        rig.publisher.publish([appDocument({})]);
+        await rig.sync('main');
+        const first = await sequence();
+        rig.publisher.publish([appDocument({ version: '1.1.0' })]);
+        await rig.host.clock.advance({ hours: 2 });
+        expect(await sequence()).to.equal(first);
+        await rig.host.clock.advance({ hours: 1 });
+        expect(await sequence()).to.be.above(first);
+        const second = await sequence();
+        await every(1);
+        rig.publisher.publish([appDocument({ version: '1.2.0' })]);
+        await rig.host.clock.advance({ hours: 1 });
+        expect(await sequence()).to.be.above(second);
+    });
+});
