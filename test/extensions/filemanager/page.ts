@@ -20,12 +20,12 @@ import type { BrowserContextOptions, FrameLocator, Locator, Page } from 'playwri
 import { type Faults, itInBrowser, keepPicture } from '../../support/browser.ts';
 import type { TestPanel } from '../../support/panel/panel.ts';
 import { until } from '../../support/until.ts';
-import { enter, extensions, findings, type Rig, startRig } from '../webui/rig.ts';
+import { enter, extensions, findings, openAxe, type Rig, startRig } from '../webui/rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
-const limitMs = 120_000;
+const limitMs = 300_000;
 
 describe('the page of the file manager', { timeout: limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
@@ -390,61 +390,76 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
             await panel.client.post('/api/plugins/filemanager/favourites', { root: 'main', path: 'site' });
             writeFileSync(join(root, 'site/gone.txt'), 'gone');
             await remove('site/gone.txt');
-            for (const [form, options] of Object.entries({
-                wide: { viewport: { width: 1_440, height: 900 }, colorScheme: 'light' },
-                phone: { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }
-            } as const)) {
-                const { page, frame, faults } = await open({ root: 'main' }, options);
-                const screens: [Readonly<Record<string, string>>, (frame: FrameLocator) => Locator][] = [
-                    [{ root: 'main', path: '' }, (at) => at.getByRole('button', { name: /^Details/ })],
-                    [
-                        { view: 'details', root: 'main', path: 'site/settings.json' },
-                        (at) => at.getByText(/No earlier content|Restore/)
-                    ],
-                    [{ view: 'details', root: 'main', path: 'site' }, (at) => at.getByText('Count')],
-                    [
-                        { view: 'details', root: 'main', path: 'docs.tar.gz' },
-                        (at) => at.getByRole('list', { name: 'Entries' })
-                    ],
-                    [{ view: 'search', root: 'main', path: 'site' }, (at) => at.getByText('Find')],
-                    [{ view: 'favourites', root: 'main', path: '' }, (at) => at.getByText('Take away')],
-                    [
-                        { view: 'shares', root: 'main', path: '' },
-                        (at) => at.getByText(/Nothing is shared|until/)
-                    ],
-                    [{ view: 'trash', root: 'main', path: '' }, (at) => at.getByText('Put back')],
-                    [
-                        { view: 'terminals', root: 'main', path: '' },
-                        (at) => at.getByText(/No terminal is open|since/)
-                    ]
-                ];
-                for (const [index, [at, content]] of screens.entries()) {
-                    const location = new URLSearchParams(at).toString();
-                    await page.goto(`/p/filemanager/browser?${new URLSearchParams({ at: location })}`);
-                    await content(frame).first().waitFor();
-                    const found = await frame
-                        .locator('body')
-                        .evaluate(
-                            (body) =>
-                                body.ownerDocument.documentElement.scrollWidth >
-                                body.ownerDocument.documentElement.clientWidth
-                        );
-                    expect([location, found]).to.equal([location, false]);
-                    // What is around the page is the same on each screen.
-                    expect([location, index === 0 ? await findings(page) : []]).to.equal([location, []]);
-                    const inside = page.frames().find((each) => each !== page.mainFrame()) ?? null;
-                    expect(inside).to.not.be.null();
-                    expect([location, await findings(page, inside)]).to.equal([location, []]);
-                    await keepPicture(page, `files ${location} ${form}`);
-                    const box = await page.locator('iframe').boundingBox();
-                    expect([location, (box?.height ?? 0) < 2 * options.viewport.height]).to.equal([
-                        location,
-                        true
-                    ]);
-                }
-                isClean(faults);
-                await page.context().close();
+            const desktop = { width: 1_440, height: 900 };
+            const phone = { width: 390, height: 844 };
+            const { page, frame, faults } = await open({ root: 'main' }, { viewport: desktop });
+            const screens: [Readonly<Record<string, string>>, (frame: FrameLocator) => Locator][] = [
+                [{ root: 'main', path: '' }, (at) => at.getByRole('button', { name: /^Details/ })],
+                [
+                    { view: 'details', root: 'main', path: 'site/settings.json' },
+                    (at) => at.getByText(/No earlier content|Restore/)
+                ],
+                [{ view: 'details', root: 'main', path: 'site' }, (at) => at.getByText('Count')],
+                [
+                    { view: 'details', root: 'main', path: 'docs.tar.gz' },
+                    (at) => at.getByRole('list', { name: 'Entries' })
+                ],
+                [{ view: 'search', root: 'main', path: 'site' }, (at) => at.getByText('Find')],
+                [{ view: 'favourites', root: 'main', path: '' }, (at) => at.getByText('Take away')],
+                [{ view: 'shares', root: 'main', path: '' }, (at) => at.getByText(/Nothing is shared|until/)],
+                [{ view: 'trash', root: 'main', path: '' }, (at) => at.getByText('Put back')],
+                [
+                    { view: 'terminals', root: 'main', path: '' },
+                    (at) => at.getByText(/No terminal is open|since/)
+                ]
+            ];
+            for (const [at, content] of screens) {
+                const location = new URLSearchParams(at).toString();
+                await page.setViewportSize(desktop);
+                await page.emulateMedia({ colorScheme: 'light' });
+                await page.goto(`/p/filemanager/browser?${new URLSearchParams({ at: location })}`);
+                await content(frame).first().waitFor();
+                const inside = page.frames().find((each) => each !== page.mainFrame()) ?? null;
+                expect(inside).to.not.be.null();
+                const axe = await openAxe(page, inside);
+                const fits = async (height: number): Promise<void> => {
+                    const isWide = () =>
+                        frame
+                            .locator('body')
+                            .evaluate(
+                                ({ ownerDocument: { documentElement } }) =>
+                                    documentElement.scrollWidth > documentElement.clientWidth
+                            );
+                    await until(async () => !(await isWide()), `${location} to fit`);
+                    // The frame follows its content a moment later.
+                    await until(
+                        async () => ((await page.locator('iframe').boundingBox())?.height ?? 0) < 2 * height,
+                        `${location} to have no empty space`
+                    );
+                    expect([location, await axe('all')]).to.equal([location, []]);
+                };
+                await fits(desktop.height);
+                expect([location, await findings(page)]).to.equal([location, []]);
+                await keepPicture(page, `files ${location} wide`);
+                await page.setViewportSize(phone);
+                await page.emulateMedia({ colorScheme: 'dark' });
+                await until(
+                    () =>
+                        frame
+                            .locator('html')
+                            .evaluate((html) =>
+                                html.ownerDocument.defaultView
+                                    ?.getComputedStyle(html)
+                                    .colorScheme.includes('dark')
+                            ),
+                    `${location} to be dark`
+                );
+                await fits(phone.height);
+                await axe.close();
+                await keepPicture(page, `files ${location} phone`);
             }
+            isClean(faults);
+            await page.context().close();
         }
     );
 });
