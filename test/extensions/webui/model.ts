@@ -266,7 +266,10 @@ describe('reading a schema', () => {
 
 describe('the terminal of the pages', () => {
     it('is built only while it writes its styles where the build looks', () => {
-        const path = fileURLToPath(import.meta.resolve('@xterm/xterm/lib/xterm.mjs'));
+        // A dependency of the page kit, not of the tests.
+        const path = fileURLToPath(
+            new URL('../../../node_modules/@xterm/xterm/lib/xterm.mjs', import.meta.url)
+        );
         const code = readFileSync(path, 'utf8');
         const { transform } = adoptTerminalStyles();
         expect(transform(code, path)).to.contain('.createElement("portico-style")');
