@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -267,9 +267,8 @@ describe('reading a schema', () => {
 describe('the terminal of the pages', () => {
     it('is built only while it writes its styles where the build looks', () => {
         // A dependency of the page kit, not of the tests.
-        const path = fileURLToPath(
-            new URL('../../../node_modules/@xterm/xterm/lib/xterm.mjs', import.meta.url)
-        );
+        const packages = join(import.meta.dirname, '../../../node_modules');
+        const path = join(packages, '@xterm', 'xterm', 'lib', 'xterm.mjs');
         const code = readFileSync(path, 'utf8');
         const { transform } = adoptTerminalStyles();
         expect(transform(code, path)).to.contain('.createElement("portico-style")');
