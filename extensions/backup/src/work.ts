@@ -87,15 +87,13 @@ export class Work {
                 }
             );
         const result: CheckResult = { at, ok: error === null, message: error?.message ?? null };
-        const [isLocked, isDamaged] = ['LOCKED', 'RESTIC_FAILED'].map(
-            (reason) => isFailure(error) && error.reason === reason
-        );
-        if (isLocked !== true) {
+        const reason = isFailure(error) ? error.reason : null;
+        if (reason !== 'LOCKED') {
             await this.#ctx.db.write((em) =>
                 em.nativeUpdate(RepositoryEntity, { id: row.id }, { lastCheck: JSON.stringify(result) })
             );
         }
-        await this.#repositories.see(row.id, error, {}, isDamaged === true ? 'damaged' : undefined);
+        await this.#repositories.see(row.id, error, {}, reason === 'RESTIC_FAILED' ? 'damaged' : undefined);
         if (error !== null) {
             await this.#ctx.notify({
                 event: 'check-failed',
@@ -105,7 +103,7 @@ export class Work {
                 data: { repositoryId: row.id }
             });
         }
-        if (isLocked === true) {
+        if (error !== null && reason === 'LOCKED') {
             throw error;
         }
         return result;
