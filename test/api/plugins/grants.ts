@@ -5,6 +5,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { until } from '../../support/until.ts';
 import {
     createPluginFolder,
     helloRoute,
@@ -129,7 +130,8 @@ describe('PUT /api/plugins/{name} with grants', { timeout: limitMs }, () => {
         const {
             data: { pid }
         } = await post('/api/plugins/runner/linger');
-        expect(readFileSync(`/proc/${pid}/comm`, 'utf8').trim()).to.equal('sleep');
+        // What sets its attributes becomes the program.
+        await until(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sleep', 'the program');
         const { data } = await put('runner', { grants: { exec: ['true'], hosts: 'read' } });
         expect([data.state, data.bootMs]).to.equal(['running', data.bootMs]);
         expect(() => process.kill(pid, 0)).to.throw();
