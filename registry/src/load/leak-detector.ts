@@ -283,13 +283,14 @@ function placeOf(stack: string): string {
     return frame === undefined ? 'an unknown place' : placeIn(frame);
 }
 
-/** The frames above this module, the innermost first. Node calls it, so all frames before Node's first one are its own. */
+/** The frames above this module, the innermost first. Node calls it, so all frames before Node's first one are its own. None where a short stack ends before it. */
 function callersOf(stack: string): readonly string[] {
     const frames = stack
         .split('\n')
         .slice(1)
         .map((line) => line.trim().replace(/^at (?:async )?/, ''));
-    return frames.slice(frames.findIndex((frame) => frame.includes('node:')));
+    const first = frames.findIndex((frame) => frame.includes('node:'));
+    return first === -1 ? [] : frames.slice(first);
 }
 
 /** File and line of a frame, with the last two parts of the path only. */

@@ -117,6 +117,20 @@ describe('what a plugin leaves behind past its context', () => {
         throw new Error('The child goes on');
     });
 
+    it('is found, but named without a place, where the plugin keeps stacks too short to show one', async () => {
+        const leaked = await closed(
+            () => undefined,
+            async () => {
+                const { stackTraceLimit } = Error;
+                Error.stackTraceLimit = 1;
+                const server = createHttp().listen(0, '127.0.0.1');
+                Error.stackTraceLimit = stackTraceLimit;
+                await new Promise((resolve) => server.once('listening', resolve));
+            }
+        );
+        expect(leaked.map(({ kind, name }) => [kind, name])).to.equal([['server', 'an unknown place']]);
+    });
+
     it('is nothing where all was ended, or came through the context', async () => {
         const leaked = await closed(
             async (ctx) => {
