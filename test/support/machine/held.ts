@@ -10,7 +10,8 @@ import { expect } from '@hapi/code';
 const noiseBytes = 4 * 1024 * 1024;
 
 setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
+/** Collects all garbage. */
+export const collect = runInNewContext('gc') as () => void;
 
 export interface Held {
     readonly files: number;

@@ -7,7 +7,7 @@ import { filesystem } from '../files/filesystem.ts';
 import { measure } from '../files/tree.ts';
 import type { Mover, OnConflict } from '../moving/mover.ts';
 import { join, nameOf, parseInner } from '../roots/path.ts';
-import type { Place, Root, Roots } from '../roots/roots.ts';
+import { absolute, type Place, type Root, type Roots } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import type { Ctx } from '../settings.ts';
 import type { Removal } from '../trash/removal.ts';
@@ -301,10 +301,6 @@ function isCovered(path: string, index: number, all: ReadonlyMap<string, number>
         }
     }
     return false;
-}
-
-function absolute({ root, path }: Place): string {
-    return `${root.folder === '/' ? '' : root.folder}/${path}`;
 }
 
 /** Refuses a batch whose folder is no folder. @throws NOT_FOUND 40400, WRONG_TYPE 40950 */

@@ -8,7 +8,7 @@ import { isOtherDevice, move } from '../files/move.ts';
 import { measure, type TreeEntry } from '../files/tree.ts';
 import { isWithin, join, nameOf, parentOf } from '../roots/path.ts';
 import type { Quotas } from '../roots/quotas.ts';
-import { type Place, refuseReadOnly } from '../roots/roots.ts';
+import { absolute, type Place, refuseReadOnly } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import type { Trash } from '../trash/trash.ts';
 import type { Versions } from '../versions/versions.ts';
@@ -252,10 +252,6 @@ function refuseInside(from: Place, to: Place, onConflict: OnConflict): void {
     if (source === target && (from.root.folder !== to.root.folder || onConflict === 'replace')) {
         throw pluginErrors.INSIDE_ITSELF({ path: to.path });
     }
-}
-
-function absolute({ root, path }: Place): string {
-    return `${root.folder === '/' ? '' : root.folder}/${path}`;
 }
 
 /** Counted only where a quota needs it. */

@@ -26,6 +26,10 @@ export interface Place {
     readonly path: string;
 }
 
+/** The absolute path of a place. */
+export const absolute = ({ root, path }: Place): string =>
+    `${root.folder === '/' ? '' : root.folder}/${path}`;
+
 type RootSettings = Ctx['settings']['roots'][number];
 
 /** The roots of the settings. */

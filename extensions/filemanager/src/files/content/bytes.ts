@@ -64,22 +64,29 @@ export async function* untilAborted(
     signal: AbortSignal
 ): AsyncGenerator<Uint8Array> {
     const parts = body[Symbol.asyncIterator]();
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const abort = (): void => reject(signal.reason as Error);
-    aborted.catch(() => undefined);
-    signal.addEventListener('abort', abort, { once: true });
     try {
-        signal.throwIfAborted();
         for (;;) {
-            const { done, value } = await Promise.race([parts.next(), aborted]);
+            const { done, value } = await nextOf(parts, signal);
             if (done === true) {
                 return;
             }
             yield value;
         }
     } finally {
-        signal.removeEventListener('abort', abort);
         // Nothing waits for it: a part that is awaited may never come.
         parts.return?.().catch(() => undefined);
+    }
+}
+
+/** The next part. Each has a promise of its own: what is raced with one that stays pending is held in memory as long as that one. */
+async function nextOf<T>(parts: AsyncIterator<T>, signal: AbortSignal): Promise<IteratorResult<T>> {
+    signal.throwIfAborted();
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = (): void => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+        return await Promise.race([parts.next(), aborted]);
+    } finally {
+        signal.removeEventListener('abort', abort);
     }
 }

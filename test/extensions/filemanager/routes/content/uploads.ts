@@ -4,6 +4,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { untilAborted } from '../../../../../extensions/filemanager/src/files/content/bytes.ts';
+import { collect } from '../../../../support/machine/held.ts';
 import { until } from '../../../../support/until.ts';
 import { createFilesRig, type FilesRig, rootPath } from '../../rig.ts';
 
@@ -249,5 +251,32 @@ describe('POST /api/plugins/filemanager/uploads', () => {
         }
         expect((await files.tus('HEAD', old)).status).to.equal(404);
         expect(readdirSync(files.at('.portico/uploads'))).to.equal([]);
+    });
+});
+
+describe('A body that is passed on', () => {
+    it('is not held in memory', async () => {
+        const mebibyte = 1024 * 1024;
+        const held = (): number => {
+            // The second one waits until the first has freed the memory of buffers.
+            collect();
+            collect();
+            const { heapUsed, arrayBuffers } = process.memoryUsage();
+            return heapUsed + arrayBuffers;
+        };
+        const before = held();
+        let after = 0;
+        const body = async function* (): AsyncGenerator<Uint8Array> {
+            for (let part = 0; part < 256; part += 1) {
+                yield Buffer.allocUnsafe(mebibyte);
+            }
+            after = held();
+        };
+        let bytes = 0;
+        for await (const part of untilAborted(body(), new AbortController().signal)) {
+            bytes += part.byteLength;
+        }
+        expect(bytes).to.equal(256 * mebibyte);
+        expect(after - before).to.be.below(32 * mebibyte);
     });
 });
