@@ -5,13 +5,13 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
-import { until } from '../../support/until.ts';
 import {
     createPluginFolder,
     helloRoute,
     type PluginFolder,
     pluginModule
 } from '../../support/plugins/folder.ts';
+import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
