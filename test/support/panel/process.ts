@@ -45,17 +45,20 @@ export interface PanelProcessOptions {
     readonly by?: readonly string[];
     /** Arguments of node before the panel's entry. */
     readonly node?: readonly string[];
+    /** Start the sources, module by module, in place of the bundle. */
+    readonly bySource?: boolean;
     /** Default: a temporary folder. A given folder is not removed. */
     readonly dataDir?: string;
 }
 
-/** What `npm start` gives to Node, from the root of the repository. */
-export const panelArguments = [
+const nodeArguments = [
     '--max-semi-space-size=8',
     '--conditions=portico-source',
-    '--disable-warning=ExperimentalWarning',
-    'core/.bundle/main.js'
+    '--disable-warning=ExperimentalWarning'
 ];
+
+/** What `npm start` gives to Node, from the root of the repository. */
+export const panelArguments = [...nodeArguments, 'core/.bundle/main.js'];
 
 export const processPassword = 'a quiet harbour at dawn';
 
@@ -68,6 +71,7 @@ export async function createPanelProcess({
     environment = {},
     by = [],
     node = [],
+    bySource = false,
     dataDir: givenDataDir
 }: PanelProcessOptions = {}): Promise<PanelProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-process-'));
@@ -84,23 +88,27 @@ export async function createPanelProcess({
             throw new Error('The panel runs already');
         }
         const [file = '', ...args] = [...by, join(root, 'node_modules/.bin/node')];
-        const started = spawn(file, [...args, ...node, ...panelArguments], {
-            cwd: root,
-            stdio: ['ignore', 'pipe', 'pipe'],
-            env: {
-                ...process.env,
-                PORTICO_HOST: '127.0.0.1',
-                PORTICO_PORT: String(port),
-                PORTICO_DATA_DIR: dataDir,
-                PORTICO_ADMIN_PASSWORD: processPassword,
-                PORTICO_ENGINE_HTTP_PORT: String(httpPort),
-                PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
-                PORTICO_LOG_LEVEL: 'warn',
-                PORTICO_PLUGIN_DIRS: '',
-                PORTICO_SERVICES: 'supervisor',
-                ...environment
+        const started = spawn(
+            file,
+            [...args, ...node, ...(bySource ? [...nodeArguments, 'core/src/main.ts'] : panelArguments)],
+            {
+                cwd: root,
+                stdio: ['ignore', 'pipe', 'pipe'],
+                env: {
+                    ...process.env,
+                    PORTICO_HOST: '127.0.0.1',
+                    PORTICO_PORT: String(port),
+                    PORTICO_DATA_DIR: dataDir,
+                    PORTICO_ADMIN_PASSWORD: processPassword,
+                    PORTICO_ENGINE_HTTP_PORT: String(httpPort),
+                    PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
+                    PORTICO_LOG_LEVEL: 'warn',
+                    PORTICO_PLUGIN_DIRS: '',
+                    PORTICO_SERVICES: 'supervisor',
+                    ...environment
+                }
             }
-        });
+        );
         child = started;
         ended = new Promise((resolve) => {
             started.once('error', () => resolve(null));
