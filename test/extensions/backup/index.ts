@@ -236,11 +236,11 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
         const other = await open();
         try {
             const person = other.as({ permissions: all });
-            const ask_ = async (path: string, body: object) => {
+            const finish = async (path: string, body: object) => {
                 const { data } = await person.ask<{ id: number }>('POST', path, body);
                 return other.tasks.wait(data.id);
             };
-            const opened = await ask_('/repositories', {
+            const opened = await finish('/repositories', {
                 ...{ name: 'found', type: 'local', mode: 'open' },
                 ...{ path: join(root, 'repository'), password: 'correct horse' }
             });
@@ -248,7 +248,7 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
             const { data } = await person.get<readonly { id: string }[]>(at);
             const folder = join(root, 'elsewhere');
             const items = [{ plugin: 'store', item: 'shop' }, { panel: true }, { path: join(root, 'site') }];
-            const task = await ask_(`${at}/${data[0]?.id}/restore`, { items, folder });
+            const task = await finish(`${at}/${data[0]?.id}/restore`, { items, folder });
             expect(task.state, JSON.stringify(task.error)).to.equal('succeeded');
             const [shop, panel, site] = (task.result as { items: { path: string }[] }).items.map(
                 ({ path }) => path
@@ -266,7 +266,7 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
                 },
                 'store'
             );
-            const back = await ask_(`${at}/${data[0]?.id}/restore`, {
+            const back = await finish(`${at}/${data[0]?.id}/restore`, {
                 items: [items[0] ?? {}],
                 inPlace: true
             });

@@ -386,6 +386,60 @@ describe('work with backups', { timeout: 240_000 }, () => {
         expect((await operator.post(`${at}/unlock`, { force: true })).code).to.equal(40300);
     });
 
+    it('keeps a repository marked whose locks of a killed panel could not be removed, for the next start', async () => {
+        const where = join(rig.root, 'repository');
+        const locks = () => readdirSync(join(where, 'locks')).filter((name) => !name.includes('-tmp-'));
+        const killed = spawn('restic', ['--repo', where, 'backup', '--stdin', '--stdin-filename', 'other'], {
+            env: { PATH: process.env['PATH'], HOME: rig.root, RESTIC_PASSWORD: 'correct horse' },
+            stdio: ['pipe', 'ignore', 'ignore']
+        });
+        const exited = once(killed, 'exit');
+        await until(() => locks().length > 0, 'the lock');
+        killed.kill('SIGKILL');
+        await exited;
+        await rig.host.db.write((em) =>
+            em.execute("update repositories set status = json_set(status, '$.isUsed', json('true'))")
+        );
+        const refusals = () => rig.host.log.filter(({ message }) => /stale lock/.test(message)).length;
+        const before = refusals();
+        renameSync(join(where, 'config'), join(where, 'config.away'));
+        await rig.host.restart();
+        await until(() => refusals() > before, 'a start that cannot remove it');
+        renameSync(join(where, 'config.away'), join(where, 'config'));
+        expect(locks()).to.have.length(1);
+        await rig.host.restart();
+        await until(() => locks().length === 0, 'the end of the lock');
+    });
+
+    it('marks each repository that restic locks, also when marks could not be stored before', async () => {
+        const at = `/repositories/${repository}`;
+        const run = (sql: string) => rig.host.db.write((em) => em.execute(sql));
+        const [now, then] = ['new', 'old'].map((row) => `json_extract(${row}.status, '$.isUsed')`);
+        const trigger = (name: string, isUsed: 0 | 1, action: string) =>
+            run(
+                `create trigger ${name} before update on repositories when ${now} is not ${then} and ${now} = ${isUsed} begin ${action}; end`
+            );
+        const work = () => rig.ended('POST', `${at}/prune`, { dryRun: true });
+        const other = await rig.repository({ type: 'local', path: join(rig.root, 'other') });
+        await run('create table marked (id integer)');
+        await trigger('no_beginning', 1, "select raise(abort, 'no room')");
+        expect((await work()).state).to.equal('failed');
+        await run('drop trigger no_beginning');
+        await trigger('seen', 1, 'insert into marked values (new.id)');
+        await trigger('no_end', 0, "select raise(abort, 'no room')");
+        // What was done counts, although its end could not be stored.
+        expect(await work()).to.include({ state: 'succeeded', error: null });
+        expect(await run('select id from marked')).to.equal([{ id: repository }]);
+        await run('drop trigger no_end');
+        await work();
+        await run('delete from marked');
+        expect((await rig.ended('POST', `${at}/copy`, { to: other })).state).to.equal('succeeded');
+        expect(await run('select id from marked order by id')).to.equal([{ id: repository }, { id: other }]);
+        await run('drop trigger seen');
+        await run('drop table marked');
+        await rig.made('DELETE', `/repositories/${other}`);
+    });
+
     it('gives a repository a new password, after which the old one opens nothing', async () => {
         const task = await rig.ended('POST', `/repositories/${repository}/rotate-key`);
         expect([task.state, task.result]).to.equal(['succeeded', { removed: 1 }]);

@@ -29,11 +29,14 @@ export class Copies {
         }
         const pair = await this.#repositories.pair(from, to);
         try {
-            await this.#restic.run(pair.to, ['copy', ...snapshots.map(({ id }) => id)], {
-                signal,
-                from: pair.from,
-                keepNone: true
-            });
+            // restic locks the one that it reads, too.
+            await this.#repositories.using(from.id, () =>
+                this.#restic.run(pair.to, ['copy', ...snapshots.map(({ id }) => id)], {
+                    signal,
+                    from: pair.from,
+                    keepNone: true
+                })
+            );
         } catch (error) {
             signal.throwIfAborted();
             await this.#repositories.see(to.id, error);

@@ -22,6 +22,7 @@ import {
     statusOf,
     uniquePlace
 } from './stored.ts';
+import { Uses } from './uses.ts';
 
 /** What can be changed of a repository, as it was sent. */
 export type RepositoryChange = Readonly<Record<string, unknown>> & {
@@ -45,13 +46,14 @@ export class Repositories {
     readonly #writers = new KeyedMutex();
     readonly #creations = new KeyedMutex();
     readonly #busy = new Map<number, number>();
-    readonly #users = new Map<number, number>();
+    readonly #uses: Uses;
 
     constructor(ctx: Ctx, restic: Restic, targets: Targets, rclone: Rclone) {
         this.#ctx = ctx;
         this.#restic = restic;
         this.#targets = targets;
         this.#rclone = rclone;
+        this.#uses = new Uses(ctx.log, (id, isUsed) => this.#know(id, { isUsed }));
     }
 
     list(): Promise<readonly RepositoryRow[]> {
@@ -285,39 +287,30 @@ export class Repositories {
     }
 
     /** Runs work that writes to the repository, after all earlier such work. */
-    async writing<T>(id: number, work: () => Promise<T>): Promise<T> {
+    writing<T>(id: number, work: () => Promise<T>): Promise<T> {
+        return this.#alone(id, () => this.using(id, work));
+    }
+
+    async #alone<T>(id: number, work: () => Promise<T>): Promise<T> {
         this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
         try {
-            return await this.#writers.run(String(id), () => this.using(id, work));
+            return await this.#writers.run(String(id), work);
         } finally {
             this.#busy.set(id, (this.#busy.get(id) ?? 1) - 1);
         }
     }
 
     /** Runs work while which restic locks the repository. It is marked meanwhile, so that the next start finds what a killed panel left locked. */
-    async using<T>(id: number, work: () => Promise<T>): Promise<T> {
-        const change = async (by: 1 | -1): Promise<void> => {
-            const users = (this.#users.get(id) ?? 0) + by;
-            this.#users.set(id, users);
-            if (users === (by === 1 ? 1 : 0)) {
-                await this.#know(id, { isUsed: by === 1 });
-            }
-        };
-        await change(1);
-        try {
-            return await work();
-        } finally {
-            await change(-1);
-        }
+    using<T>(id: number, work: () => Promise<T>): Promise<T> {
+        return this.#uses.during(id, work);
     }
 
-    /** Removes the locks that a killed panel left: only those whose program has ended. A repository that does not answer keeps nothing from its start. */
+    /** Removes the locks that a killed panel left: only those whose program has ended. A repository that does not answer keeps nothing from its start, and is tried again at the next one. */
     async recover(): Promise<void> {
+        const options = { timeoutSeconds: unlockSeconds, signal: this.#ctx.signal };
         for (const row of (await this.list()).filter((each) => statusOf(each).isUsed === true)) {
-            const options = { timeoutSeconds: unlockSeconds, signal: this.#ctx.signal };
-            void this.writing(row.id, async () =>
-                this.#restic.run(await this.target(row), ['unlock'], options)
-            ).catch((error: unknown) =>
+            const unlock = async () => this.#restic.run(await this.target(row), ['unlock'], options);
+            void this.#alone(row.id, () => this.#uses.recover(row.id, unlock)).catch((error: unknown) =>
                 this.#ctx.log.warn('A stale lock could not be removed', {
                     repository: row.id,
                     error: String(error)
