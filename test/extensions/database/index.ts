@@ -405,8 +405,7 @@ for (const { kind, lacks, start } of kinds) {
                     isMysql ? undefined : 'shop'
                 );
             }
-            const named_ = { ...instance, ...weak };
-            const own = await panel.register(named_, { name: 'weak' });
+            const own = await panel.register({ ...instance, ...weak }, { name: 'weak' });
             const ask = (sql: string) => panel.ask('POST', `${own}/query`, { database: 'shop', sql });
             const none = await ask('select 1');
             expect([none.code, none.text]).to.equal([42251, none.text]);

@@ -313,11 +313,14 @@ describe('servers that the panel runs', { timeout: 120_000 }, () => {
                 const following = panel.events(`${server}/logs?lines=1&follow=true`);
                 expect((await following.next()).value).to.include({ event: 'line' });
                 const restarting = change('restart');
+                let saidItsEnd = false;
                 for await (const { data } of following) {
-                    if (/shut(ting )?down/i.test(JSON.stringify(data))) {
+                    saidItsEnd = /shut(ting )?down/i.test(JSON.stringify(data));
+                    if (saidItsEnd) {
                         break;
                     }
                 }
+                expect(saidItsEnd).to.be.true();
                 expect((await restarting).state).to.equal('succeeded');
                 expect(await kept()).to.equal([[7]]);
 

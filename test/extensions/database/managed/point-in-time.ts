@@ -124,7 +124,17 @@ async function make(panel: Harness, body: object): Promise<Server> {
 describe('the past of servers', { timeout: 180_000 }, () => {
     let panel: Harness;
     /** Servers that had a past, and have none. */
-    const later: Partial<Record<(typeof kinds)[number]['kind'], Server>> = {};
+    const later = new Map<string, Server>();
+    const laterOf = async (kind: string): Promise<Server> => {
+        const known = later.get(kind);
+        if (known !== undefined) {
+            return known;
+        }
+        const server = await make(panel, { name: `later ${kind}`, kind });
+        await server.write('create table kept (n int primary key)');
+        later.set(kind, server);
+        return server;
+    };
     before({ timeout: 60_000 }, async () => {
         panel = await Harness.start();
     });
@@ -234,8 +244,7 @@ describe('the past of servers', { timeout: 180_000 }, () => {
         });
 
         itUnless(lacks, lab.it)(`begins and ends with a start of the server: ${kind}`, async () => {
-            const server = (later[kind] = await make(panel, { name: `later ${kind}`, kind }));
-            await server.write('create table kept (n int primary key)');
+            const server = await laterOf(kind);
             expect(await server.past()).to.equal({
                 enabled: false,
                 from: null,
@@ -281,7 +290,7 @@ describe('the past of servers', { timeout: 180_000 }, () => {
 
     for (const { kind, lacks, log } of kinds) {
         itUnless(lacks, lab.it)(`is copied again and forgotten in time: ${kind}`, async () => {
-            const server = later[kind] as Server;
+            const server = await laterOf(kind);
             await panel.ask('PUT', server.path, { pointInTime: true });
             await server.change('restart');
             const archive = join(server.folder, 'archive');
