@@ -17,7 +17,8 @@ const code = pluginModule(
     ctx.route({ method: 'POST', path: '/shown', id: 'shown', access: 'write', secret: true, summary: 'Show a secret', handler: () => ({ ok: true }) });
     ctx.route({ method: 'POST', path: '/hang', id: 'hang', access: 'write', summary: 'Begin and never end', timeoutSeconds: 600, validate: { payload: joi.object({}) },
         handler: ({ signal }) => new Promise((_resolve, reject) => { done.push('hang'); signal.addEventListener('abort', () => reject(signal.reason)); }) });
-    ctx.route({ method: 'POST', path: '/work', id: 'work', access: 'write', summary: 'Long work', validate: { payload: joi.object({ steps: joi.number().integer().required() }) },
+    ctx.route({ method: 'GET', path: '/peek', id: 'peek', access: 'wreck', summary: 'Peek', handler: () => { done.push('peek'); return { seen: true }; } });
+    const work = (id, access, effect) => ctx.route({ method: 'POST', path: '/' + id, id, access, effect, summary: 'Long work', validate: { payload: joi.object({ steps: joi.number().integer().required() }) },
         async handler({ payload, actor }) {
             const { reply } = sdk;
             return reply.accepted(await ctx.task({ kind: 'work', access: 'read', actor }, async ({ signal, progress }) => {
@@ -29,12 +30,15 @@ const code = pluginModule(
                 return { steps: payload.steps };
             }));
         } });
+    work('work', 'write', 'write');
+    work('measure', 'read', 'read');
     ctx.route({ method: 'GET', path: '/wait', id: 'wait', access: 'read', summary: 'Read and never end', timeoutSeconds: 600,
         handler: ({ signal }) => new Promise((_resolve, reject) => { done.push('wait'); signal.addEventListener('abort', () => reject(signal.reason)); }) });
     const rows = Array.from({ length: 200 }, (_, id) => ({ id, text: 'x'.repeat(200) }));
     ctx.route({ method: 'GET', path: '/rows', id: 'rows', access: 'read', summary: 'A long list', validate: { query: joi.object({ ...sdk.pages.query(200) }) },
         handler: ({ query }) => { const { rows: shown, page } = sdk.pages.ordered(rows, query); return sdk.reply.list(shown, page); } });
     ctx.download({ path: '/text', id: 'text', access: 'read', summary: 'A text', handler: () => ({ size: 5, type: 'text/plain', open: () => new Response('hello').body }) });
+    ctx.download({ path: '/long', id: 'long', access: 'read', summary: 'A long text', handler: () => ({ size: 10_000, type: 'text/plain', open: () => new Response('y'.repeat(10_000)).body }) });
     ctx.hooks.tap('mcpserver.prompts', () => [{ name: 'notes', title: 'Write notes', arguments: [{ name: 'topic', required: true }], text: 'Write about {{topic}}.' }, { name: 'BAD NAME', title: 1 }]);`,
     { head: `import * as sdk from '@portico/sdk';\nconst orders = ${JSON.stringify(orders)};` }
 );

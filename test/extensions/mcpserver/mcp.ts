@@ -93,6 +93,11 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
                 expect(listed, name).to.not.include(name);
                 await unknown(call(client, name));
             }
+            const [refused] = await get('/calls?limit=1');
+            expect(refused).to.include({ tool: 'helper__text', route: null, code: 40400 });
+            const audited = await rig.panel.client.get('/api/audit?resource=mcpserver.tools&limit=1');
+            expect(audited.data[0]).to.include({ resourceId: 'helper__text', outcome: 'failure' });
+            expect(audited.data[0].actor.tokenId).to.equal(refused.tokenId);
             const result = await client.callTool({ name: 'hosts__list', arguments: { query: { limit: 5 } } });
             const rest = await rig.panel.client.get('/api/hosts?limit=5', { token });
             expect(contentOf(result)).to.include({ status: 200, code: 0, data: rest.data, next: null });
@@ -251,8 +256,34 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
         await rig.set({ mode: 'read', approval: 'panel', approvalWaitSeconds: 30, tools: ['*'] });
     });
 
+    for (const mode of modes) {
+        it(`reads nothing dangerous before it is approved (${mode})`, async () => {
+            await rig.set({ tools: ['*', 'helper.peek'], approval: 'none', approvalWaitSeconds: 0 });
+            const { client: admin } = rig.panel;
+            const done = async (): Promise<string[]> =>
+                (await admin.get('/api/plugins/helper/done')).data.done.filter(
+                    (name: string) => name === 'peek'
+                );
+            const peeked = (await done()).length;
+            const powerful = await rig.token(['helper:read', 'helper:wreck']);
+            const client = await rig.connect(powerful, mode, { answer: () => 'accept' });
+            const { code, approval } = await call(client, 'helper__peek');
+            expect([code, approval.state, approval.effect]).to.equal([42850, 'pending', 'read']);
+            expect(await done()).to.have.length(peeked);
+            await expect(client.readResource({ uri: 'portico://api/plugins/helper/peek' })).to.reject();
+            expect(await done()).to.have.length(peeked);
+            await admin.post(`${base}/approvals/${approval.id}/approve`, { hash: approval.hash });
+            const answer = await call(client, 'helper__peek');
+            expect(answer).to.include({ status: 200, code: 0, data: { seen: true } });
+            expect(answer.approval).to.include({ id: approval.id, state: 'executed' });
+            expect(await done()).to.have.length(peeked + 1);
+            await client.close();
+            await rig.set({ tools: ['*'], approval: 'panel', approvalWaitSeconds: 30 });
+        });
+    }
+
     it("lets a reader's agent do nothing that the reader cannot", async () => {
-        await rig.set({ mode: 'write', approval: 'none' });
+        await rig.set({ mode: 'write', approval: 'none', callsPerMinute: 6_000 });
         const session = await rig.panel.tokenOf('viewer');
         const narrow = await rig.token(['hosts:read']);
         for (const [bearer, mode] of [
@@ -280,7 +311,7 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
             await client.close();
         }
         expect((await rig.panel.client.get('/api/hosts')).data).to.equal([]);
-        await rig.set({ mode: 'read', approval: 'panel' });
+        await rig.set({ mode: 'read', approval: 'panel', callsPerMinute: 120 });
     });
 
     it('takes texts of a log for data, whatever they order', async () => {
@@ -319,6 +350,19 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
         expect(seen).to.equal(Array.from({ length: 200 }, (_, id) => id));
         const { _meta: meta } = await client.callTool({ name: 'helper__rows', arguments: {} });
         expect(meta?.['portico/truncated']).to.include({ of: 200 });
+        const read = async (path: string) =>
+            (await client.readResource({ uri: `portico://api/plugins/helper/${path}` })).contents[0];
+        const page = await read('rows');
+        const { data, next } = JSON.parse(page !== undefined && 'text' in page ? page.text : '');
+        expect(page?._meta?.['portico/truncated']).to.equal({ items: data.length, of: 200 });
+        const rest = await read(`rows?limit=200&cursor=${encodeURIComponent(next)}`);
+        expect(JSON.parse(rest !== undefined && 'text' in rest ? rest.text : '').data[0].id).to.equal(
+            data.length
+        );
+        expect(await read('long')).to.include({
+            text: 'y'.repeat(8_192),
+            _meta: { 'portico/truncated': { bytes: 8_192 } }
+        });
         await rig.set({ resultBytes: 262_144 });
     });
 
@@ -332,6 +376,11 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
         }
         expect(codes.slice(0, 3)).to.equal([0, 0, 0]);
         expect(codes).to.include(42950);
+        const guessing = await rig.connect(await rig.token(['hosts:read']), 'auto');
+        for (let n = 0; n < 3; n += 1) {
+            await unknown(call(guessing, 'no__such'));
+        }
+        expect((await call(guessing, 'hosts__list')).code).to.equal(42950);
         expect(
             await call(await rig.connect(await rig.token(['hosts:read']), 'auto'), 'hosts__list')
         ).to.include({ code: 0 });

@@ -349,7 +349,8 @@ describe('mcpserver: protocol', { timeout: limitMs }, () => {
                     'tools-list',
                     'resources-list',
                     'prompts-list',
-                    'dns-rebinding-protection'
+                    'dns-rebinding-protection',
+                    'server-sse-multiple-streams'
                 ]) {
                     const { stdout, stderr } = await promisify(execFile)(process.execPath, [
                         bin,

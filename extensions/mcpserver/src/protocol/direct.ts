@@ -3,7 +3,7 @@
  * route itself. What is not exactly of this form is none of them, and the library answers it, as it answers everything that is wrong.
  */
 import { textOf, type ToolAnswer } from '../tools/answer.ts';
-import type { Catalogue } from '../tools/catalogue.ts';
+import { type Catalogue, isPlainRead } from '../tools/catalogue.ts';
 import { ownToolNames } from '../tools/own-tools.ts';
 import type { ToolRunner } from '../tools/run.ts';
 import { aboutServer } from './about.ts';
@@ -63,7 +63,8 @@ export class DirectCalls {
     }
 
     async #onlyReads(visit: Visit, name: string): Promise<boolean> {
-        return ownToolNames.has(name) || (await this.#catalogue.find(visit, name))?.info.effect === 'read';
+        const tool = ownToolNames.has(name) ? null : await this.#catalogue.find(visit, name);
+        return tool === null || (tool !== undefined && isPlainRead(tool.info));
     }
 
     /** The answer's JSON stands in it twice: as text, and as content with a structure. */

@@ -4,12 +4,14 @@ import {
     ResourceNotFoundError,
     type ResourceTemplateType
 } from '@modelcontextprotocol/server';
-import { toolName } from '@portico/agents';
+import { type ToolArguments, toolName } from '@portico/agents';
 import type { RouteInfo } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
+import { textOf, type Truncated } from '../tools/answer.ts';
 import type { Catalogue } from '../tools/catalogue.ts';
 import type { OwnTools } from '../tools/own-tools.ts';
+import { readRoute } from '../tools/reads.ts';
 import type { Visit } from './visit.ts';
 
 /** A resource's content. */
@@ -17,6 +19,7 @@ export interface Content {
     readonly uri: string;
     readonly mimeType: string;
     readonly text: string;
+    readonly _meta?: { readonly 'portico/truncated': Truncated | { readonly bytes: number } };
 }
 
 const json = 'application/json';
@@ -70,50 +73,79 @@ export class Resources {
         if (address === null || !uri.startsWith('portico://')) {
             throw new ResourceNotFoundError(uri);
         }
-        const isDocument = uri === 'portico://openapi';
-        const path = isDocument ? openapiPath : `/api${address.pathname}`;
-        return this.#get(
-            visit,
-            uri,
-            path,
-            address,
-            isDocument ? openapiBytes : this.#ctx.settings.resultBytes
-        );
-    }
-
-    async #get(
-        { actor, signal, areas }: Visit,
-        uri: string,
-        path: string,
-        address: URL,
-        maxBytes: number
-    ): Promise<Content> {
-        const routes = await this.#ctx.api.routes({ for: actor, effect: 'read' });
+        const path = uri === 'portico://openapi' ? openapiPath : `/api${address.pathname}`;
+        const routes = await this.#ctx.api.routes({ for: visit.actor, effect: 'read' });
         const found = routes
             .map((info) => ({ info, params: match(info, path) }))
             .find(({ params }) => params !== null);
-        if (found === undefined || !this.#mayRead(found.info, areas)) {
+        if (found === undefined || !this.#mayRead(found.info, visit.areas)) {
             throw new ResourceNotFoundError(uri);
         }
-        const query = Object.fromEntries(address.searchParams);
-        const call = { id: found.info.id, params: found.params ?? {}, query, signal };
-        const answer = await this.#ctx.api.read(actor, call, { maxBytes, maxSeconds: readSeconds });
-        const type = answer.type?.split(';', 1)[0] ?? json;
-        if (answer.code !== 0 || !/^text\/|^application\/(?:.*\+)?(?:json|xml|yaml)$/.test(type)) {
-            throw new ResourceNotFoundError(uri, `Not readable (${answer.code}): ${uri}`);
-        }
-        return { uri, mimeType: type, text: answer.text };
+        const { info, params } = found;
+        const given = { params: params ?? {}, query: Object.fromEntries(address.searchParams) };
+        return info.kind === 'json'
+            ? this.#answer(visit, uri, info, given)
+            : this.#text(visit, uri, info, given);
     }
 
+    /** What a tool of this route answers. */
+    async #answer(
+        { actor, signal }: Visit,
+        uri: string,
+        info: RouteInfo,
+        given: ToolArguments
+    ): Promise<Content> {
+        const answer = await readRoute(this.#ctx, actor, info, given, signal);
+        if (answer.code !== 0) {
+            throw unreadable(uri, answer.code);
+        }
+        const { truncated } = answer;
+        return {
+            ...{ uri, mimeType: json, text: textOf(answer) },
+            ...(truncated === undefined ? {} : { _meta: { 'portico/truncated': truncated } })
+        };
+    }
+
+    /** A text as it is. */
+    async #text(
+        { actor, signal }: Visit,
+        uri: string,
+        { id, path }: RouteInfo,
+        given: ToolArguments
+    ): Promise<Content> {
+        const maxBytes = path === openapiPath ? openapiBytes : this.#ctx.settings.resultBytes;
+        const limits = { maxBytes, maxSeconds: readSeconds };
+        const { code, type, text, truncated } = await this.#ctx.api.read(
+            actor,
+            { id, ...given, signal },
+            limits
+        );
+        const mimeType = type?.split(';', 1)[0] ?? json;
+        if (code !== 0 || !/^text\/|^application\/(?:.*\+)?(?:json|xml|yaml)$/.test(mimeType)) {
+            throw unreadable(uri, code);
+        }
+        const bytes = Buffer.byteLength(text);
+        return {
+            ...{ uri, mimeType, text },
+            ...(truncated ? { _meta: { 'portico/truncated': { bytes } } } : {})
+        };
+    }
+
+    /** What is dangerous is approved before it is read, and a resource cannot wait for that. */
     #mayRead(info: RouteInfo, areas: Visit['areas']): boolean {
         const isDocument = info.path === openapiPath;
         return (
             isDocument ||
             ((info.tool || info.kind === 'download') &&
+                !info.dangerous &&
                 (areas === null || areas.includes(info.id.split('.', 1)[0] ?? '')) &&
                 this.#catalogue.isOffered(toolName(info.id), info))
         );
     }
+}
+
+function unreadable(uri: string, code: number): ResourceNotFoundError {
+    return new ResourceNotFoundError(uri, `Not readable (${code}): ${uri}`);
 }
 
 /** The parameters of a path; null where it is not the route's. A route with fixed parts is as good as one with parameters: the first wins. */

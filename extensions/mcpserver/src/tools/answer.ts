@@ -3,6 +3,12 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { ApprovalView } from '@portico/agents';
 import { type ApiAnswer, type ApiText, isFailure } from '@portico/sdk';
 
+/** What was left out. */
+export interface Truncated {
+    readonly items: number;
+    readonly of: number;
+}
+
 /** What a tool answers. */
 export interface ToolAnswer {
     readonly status: number;
@@ -11,10 +17,9 @@ export interface ToolAnswer {
     readonly data: unknown;
     readonly next: string | null;
     readonly etag: string | null;
-    /** Set where the call waits for its approval, or was refused it. */
-    readonly approval?: ApprovalView;
-    /** What was left out. */
-    readonly truncated?: { readonly items: number; readonly of: number };
+    /** Set where the call needed an approval; without arguments and plan where they are too long. */
+    readonly approval?: Omit<ApprovalView, 'arguments' | 'plan'>;
+    readonly truncated?: Truncated;
 }
 
 /** Texts of answers: an answer is measured, sent and recorded, and written as JSON once. */
@@ -100,13 +105,18 @@ export function textOf(whole: ToolAnswer): string {
 }
 
 /**
- * Cuts an answer that is too long, at a whole item of its longest list. Without a list nothing of the data is left, and the note says so.
+ * Cuts an answer that is too long: first what its approval shows, which the panel shows as well, then at a whole item of its longest list.
+ * Without a list nothing of the data is left, and the note says so.
  *
  * @param most - bytes of the answer as JSON
  */
 export function cut(answer: ToolAnswer, most: number): ToolAnswer {
     if (bytesOf(answer) <= most) {
         return answer;
+    }
+    if (answer.approval !== undefined && 'plan' in answer.approval) {
+        const { arguments: _arguments, plan: _plan, ...approval } = answer.approval as ApprovalView;
+        return cut({ truncated: { items: 0, of: 1 }, ...answer, approval }, most);
     }
     const room = most - bytesOf({ ...answer, data: null });
     const { data } = answer;

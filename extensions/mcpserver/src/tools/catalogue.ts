@@ -70,9 +70,12 @@ export class Catalogue {
         );
     }
 
-    /** How a write of this tool is approved. */
-    approvalOf(name: string, { dangerous }: RouteInfo): ApprovalWay {
-        return dangerous ? 'panel' : (this.#switches.of(name).approval ?? this.#ctx.settings.approval);
+    /** How a call of this tool is approved: what is dangerous in the panel, also where it only reads. */
+    approvalOf(name: string, { dangerous, effect }: RouteInfo): ApprovalWay {
+        if (dangerous) {
+            return 'panel';
+        }
+        return effect === 'read' ? 'none' : (this.#switches.of(name).approval ?? this.#ctx.settings.approval);
     }
 
     #isIn({ areas, effect }: Visit, { name, info }: RouteTool): boolean {
@@ -129,6 +132,11 @@ export class Catalogue {
         }
         return known;
     }
+}
+
+/** Whether a route is read at once, as text. What is dangerous is approved before, and a POST that only reads may start a task, which is followed. */
+export function isPlainRead({ effect, method, dangerous }: RouteInfo): boolean {
+    return effect === 'read' && method === 'GET' && !dangerous;
 }
 
 /** The first part of a route's id: an area of the panel, or a plugin. */

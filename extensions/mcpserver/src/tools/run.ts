@@ -13,10 +13,11 @@ import type { Calls } from '../calls.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Visit } from '../protocol/visit.ts';
 import type { Ctx } from '../settings.ts';
-import { answerOf, answerOfText, bytesOf, cut, failed, type ToolAnswer } from './answer.ts';
-import type { Catalogue, RouteTool } from './catalogue.ts';
+import { answerOf, bytesOf, cut, failed, type ToolAnswer } from './answer.ts';
+import { type Catalogue, isPlainRead, type RouteTool } from './catalogue.ts';
 import type { CallLimits } from './limits.ts';
 import { ownToolNames, type OwnTools } from './own-tools.ts';
+import { readRoute } from './reads.ts';
 
 /** What a call may ask of the client while it is under way. */
 export interface Conversation {
@@ -45,11 +46,21 @@ export interface ToolRunnerOptions {
     readonly own: OwnTools;
 }
 
+/** A call as it is put on record. */
+interface MadeCall {
+    readonly tool: string;
+    /** Null for a tool of the plugin itself, and where there is none. */
+    readonly route: string | null;
+    readonly client: string | null;
+    readonly answer: ToolAnswer;
+    readonly ms: number;
+}
+
 /** Milliseconds between two signs of life while a call waits for its approval. */
 const tickMs = 5_000;
 
-/** Of a read, before it is cut to what the settings say. */
-const mostRead = { maxBytes: 16_777_216, maxSeconds: 300 };
+/** Characters of the name of a tool that is on record, as there may be none of that name. */
+const nameCharacters = 200;
 
 /** Runs tools. */
 export class ToolRunner {
@@ -59,7 +70,7 @@ export class ToolRunner {
         this.#options = options;
     }
 
-    /** @returns undefined where this request has no such tool */
+    /** @returns undefined where this request has no such tool; the call counts and is on record even so */
     async run(
         visit: Visit,
         name: string,
@@ -67,48 +78,52 @@ export class ToolRunner {
         talk: Conversation
     ): Promise<ToolOutcome | undefined> {
         const { catalogue, ctx } = this.#options;
-        const tool = ownToolNames.has(name) ? null : await catalogue.find(visit, name);
-        if (tool === undefined) {
-            return undefined;
-        }
+        const tool = ownToolNames.has(name) ? name : await catalogue.find(visit, name);
         const begun = performance.now();
         const signal =
             talk.signal === visit.signal
                 ? visit.signal // of the request, which ends with the plugin
                 : AbortSignal.any([visit.signal, talk.signal, ctx.signal]);
-        const outcome = await this.#outcome({ ...visit, signal }, tool ?? name, given, talk);
-        if ('answer' in outcome) {
-            await this.#record(
-                visit.actor,
-                name,
-                tool,
-                outcome.answer,
-                talk.client,
-                performance.now() - begun
-            );
+        const outcome = await this.#outcome({ ...visit, signal }, tool, given, talk);
+        if (outcome === undefined || 'answer' in outcome) {
+            await this.#record(visit.actor, {
+                tool: name.slice(0, nameCharacters),
+                route: typeof tool === 'object' ? tool.info.id : null,
+                client: talk.client,
+                answer: outcome?.answer ?? failed(errors.notFound('There is no such tool')),
+                ms: performance.now() - begun
+            });
         }
         return outcome;
     }
 
     async #outcome(
         visit: Visit,
-        tool: RouteTool | string,
+        tool: RouteTool | string | undefined,
         given: unknown,
         talk: Conversation
-    ): Promise<ToolOutcome> {
-        const { limits, own } = this.#options;
-        try {
-            return await limits.run(visit.actor.key, async () =>
-                typeof tool === 'string'
-                    ? { answer: this.#fit(await own.run(visit, tool, given)) }
-                    : this.#route(visit, tool, given, talk)
-            );
-        } catch (error) {
-            if (visit.signal.aborted && !isFailure(error)) {
-                return { answer: cancelled };
-            }
-            return { answer: failed(error) };
+    ): Promise<ToolOutcome | undefined> {
+        const { ctx, limits } = this.#options;
+        const outcome = await limits
+            .run(visit.actor.key, async () => this.#call(visit, tool, given, talk))
+            .catch((error: unknown): ToolOutcome => ({
+                answer: visit.signal.aborted && !isFailure(error) ? cancelled : failed(error)
+            }));
+        return outcome !== undefined && 'answer' in outcome
+            ? { answer: cut(outcome.answer, ctx.settings.resultBytes) }
+            : outcome;
+    }
+
+    async #call(
+        visit: Visit,
+        tool: RouteTool | string | undefined,
+        given: unknown,
+        talk: Conversation
+    ): Promise<ToolOutcome | undefined> {
+        if (typeof tool === 'string') {
+            return { answer: await this.#options.own.run(visit, tool, given) };
         }
+        return tool === undefined ? undefined : this.#route(visit, tool, given, talk);
     }
 
     async #route(visit: Visit, tool: RouteTool, input: unknown, talk: Conversation): Promise<ToolOutcome> {
@@ -116,13 +131,14 @@ export class ToolRunner {
         const { info } = tool;
         const given = argumentsOf(input);
         checkParts(info, given);
-        if (info.effect === 'read') {
-            return { answer: await this.#read(actor, info, given, signal) };
+        const { ctx, catalogue } = this.#options;
+        if (isPlainRead(info)) {
+            return { answer: await readRoute(ctx, actor, info, given, signal) };
         }
-        const way = this.#options.catalogue.approvalOf(tool.name, info);
+        const way = catalogue.approvalOf(tool.name, info);
         if (way === 'none') {
             const call = { id: info.id, ...given, signal, follow: follower(talk) };
-            return { answer: this.#fit(answerOf(await this.#options.ctx.api.call(actor, call))) };
+            return { answer: answerOf(await ctx.api.call(actor, call)) };
         }
         const asked = await this.#ask(visit, tool, given, talk.client);
         if ('answer' in asked) {
@@ -133,30 +149,7 @@ export class ToolRunner {
             : this.#byPanel(visit, asked.ask, talk);
     }
 
-    async #read(
-        actor: Actor,
-        info: RouteInfo,
-        given: ToolArguments,
-        signal: AbortSignal
-    ): Promise<ToolAnswer> {
-        const read = async (query: ToolArguments['query']): Promise<ToolAnswer> => {
-            const call = { id: info.id, ...given, query, signal };
-            return answerOfText(await this.#options.ctx.api.read(actor, call, mostRead));
-        };
-        const whole = await read(given.query);
-        const short = this.#fit(whole);
-        const items = short.truncated?.items ?? 0;
-        if (items === 0 || !Array.isArray(whole.data) || !hasLimit(info)) {
-            return short;
-        }
-        // A smaller page has the cursor that goes on behind its own last item.
-        const page = await read({ ...given.query, limit: items });
-        return page.code === 0 && short.truncated !== undefined
-            ? { ...this.#fit(page), truncated: short.truncated }
-            : short;
-    }
-
-    /** Plans a write; what would fail anyway is answered at once, and bothers no person. */
+    /** Plans a call; what would fail anyway is answered at once, and bothers no person. */
     async #ask(
         { actor, signal }: Visit,
         { name, info }: RouteTool,
@@ -214,30 +207,19 @@ export class ToolRunner {
     async #execute({ actor, signal }: Visit, { id }: ApprovalRow, talk: Conversation): Promise<ToolOutcome> {
         const { approvals } = this.#options;
         const answer = answerOf(await this.#made(actor, id, signal, talk));
-        return { answer: { ...this.#fit(answer), approval: approvalView(await approvals.get(id, null)) } };
+        return { answer: { ...answer, approval: approvalView(await approvals.get(id, null)) } };
     }
 
     #made(actor: Actor, id: number, signal: AbortSignal, talk: Conversation): Promise<ApiAnswer> {
         return this.#options.approvals.execute(actor, id, { signal, follow: follower(talk) });
     }
 
-    #fit(answer: ToolAnswer): ToolAnswer {
-        return cut(answer, this.#options.ctx.settings.resultBytes);
-    }
-
-    async #record(
-        actor: Actor,
-        tool: string,
-        route: RouteTool | null,
-        answer: ToolAnswer,
-        client: string | null,
-        ms: number
-    ): Promise<void> {
+    async #record(actor: Actor, { tool, route, client, answer, ms }: MadeCall): Promise<void> {
         const { ctx, calls } = this.#options;
         const { code, approval } = answer;
         calls.add(actor, {
             tool,
-            route: route?.info.id ?? null,
+            route,
             client,
             code,
             ms: Math.round(ms),
@@ -308,9 +290,4 @@ function checkParts({ path, query, payload }: RouteInfo, given: ToolArguments): 
     if (faults.length > 0) {
         throw errors.invalid(faults);
     }
-}
-
-function hasLimit({ query }: RouteInfo): boolean {
-    const properties = query?.['properties'];
-    return typeof properties === 'object' && properties !== null && 'limit' in properties;
 }

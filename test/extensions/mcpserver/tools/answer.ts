@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { bytesOf, cut, done } from '../../../../extensions/mcpserver/src/tools/answer.ts';
+import { bytesOf, cut, done, type ToolAnswer } from '../../../../extensions/mcpserver/src/tools/answer.ts';
 import { covers } from '../../../../extensions/mcpserver/src/tools/catalogue.ts';
 
 export const lab = Lab.script();
@@ -26,6 +26,22 @@ describe('cut', () => {
             expect(left).to.equal(items.slice(0, left.length));
             expect(truncated).to.equal({ items: left.length, of: 500 });
         }
+    });
+
+    it('leaves out what an approval shows before anything else, and keeps which one it is', () => {
+        const text = 'x'.repeat(10_000);
+        const approval = {
+            id: 7,
+            state: 'executed',
+            arguments: { payload: { text } },
+            plan: { after: text }
+        };
+        const answer = { ...done([1, 2]), approval } as unknown as ToolAnswer;
+        expect(cut(answer, most)).to.equal({
+            ...done([1, 2]),
+            approval: { id: 7, state: 'executed' } as unknown as NonNullable<ToolAnswer['approval']>,
+            truncated: { items: 0, of: 1 }
+        });
     });
 
     it('says that nothing is left of what has no items', () => {

@@ -29,6 +29,13 @@ export function answerJson(
     ports: HttpPorts
 ): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
+    if (route.method !== 'GET') {
+        readBody(route, call, request);
+    }
+    const { rehearsal } = request.app as RequestState;
+    if (rehearsal !== undefined) {
+        return rehearse(route, call, rehearsal, h);
+    }
     return (route.method === 'GET' ? runHandler : answerChange)(route, call, request, h, ports);
 }
 
@@ -39,11 +46,6 @@ async function answerChange(
     h: ResponseToolkit,
     ports: HttpPorts
 ): Promise<Lifecycle.ReturnValue> {
-    readBody(route, call, request);
-    const { rehearsal } = request.app as RequestState;
-    if (rehearsal !== undefined) {
-        return rehearse(route, call, rehearsal, h);
-    }
     if (call.idempotencyKey !== null && route.method === 'POST') {
         await route.prepare?.(call);
     }
