@@ -171,33 +171,42 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
         await page.context().close();
     });
 
-    itWithBrowser('sends a file, and goes on with it where the network broke', async () => {
-        // A little more than one part: the second one breaks, and is sent again.
-        const bytes = Buffer.alloc(8 * 1024 * 1024 + 65_536, 'portico');
-        const file = join(folder, 'large.bin');
-        writeFileSync(file, bytes);
-        const { page, frame, faults } = await open({ root: 'main', path: 'site' });
-        const sent: number[] = [];
-        let broken = 0;
-        await page.route('**/api/plugins/filemanager/uploads/*', async (route) => {
-            const request = route.request();
-            if (request.method() === 'PATCH') {
-                sent.push(Number(request.headers()['upload-offset']));
-                if (sent.length === 2) {
-                    broken += 1;
-                    return route.abort('connectionreset');
+    itWithBrowser(
+        'sends a file, and goes on with it where the network broke or the token ended',
+        async () => {
+            // A little more than one part: the second one breaks, and then the panel refuses its token. It is sent again each time.
+            const bytes = Buffer.alloc(8 * 1024 * 1024 + 65_536, 'portico');
+            const file = join(folder, 'large.bin');
+            writeFileSync(file, bytes);
+            const { page, frame, faults } = await open({ root: 'main', path: 'site' });
+            const sent: number[] = [];
+            let broken = 0;
+            await page.route('**/api/plugins/filemanager/uploads/*', async (route) => {
+                const request = route.request();
+                if (request.method() === 'PATCH') {
+                    sent.push(Number(request.headers()['upload-offset']));
+                    if (sent.length === 2) {
+                        broken += 1;
+                        return route.abort('connectionreset');
+                    }
+                    if (sent.length === 3) {
+                        const { authorization = '', ...headers } = request.headers();
+                        return route.continue({
+                            headers: { ...headers, authorization: `${authorization}x` }
+                        });
+                    }
                 }
-            }
-            return route.continue();
-        });
-        await frame.getByLabel('Upload').setInputFiles(file);
-        await frame.getByRole('button', { name: 'large.bin', exact: true }).waitFor({ timeout: 60_000 });
-        expect(broken).to.equal(1);
-        expect(sent).to.equal([0, 8 * 1024 * 1024, 8 * 1024 * 1024]);
-        expect(readFileSync(join(root, 'site/large.bin')).equals(bytes)).to.be.true();
-        isClean({ ...faults, errors: [] });
-        await page.context().close();
-    });
+                return route.continue();
+            });
+            await frame.getByLabel('Upload').setInputFiles(file);
+            await frame.getByRole('button', { name: 'large.bin', exact: true }).waitFor({ timeout: 60_000 });
+            expect(broken).to.equal(1);
+            expect(sent).to.equal([0, ...Array.from({ length: 3 }, () => 8 * 1024 * 1024)]);
+            expect(readFileSync(join(root, 'site/large.bin')).equals(bytes)).to.be.true();
+            isClean({ ...faults, errors: [] });
+            await page.context().close();
+        }
+    );
 
     itWithBrowser('opens a terminal that follows its size and tells the exit code', async () => {
         const { page, frame, faults } = await open({ view: 'terminal', root: 'main', path: '' });

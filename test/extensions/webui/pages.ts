@@ -186,10 +186,30 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         const log = release.getByRole('log', { name: 'Log of #1' });
         await log.getByText(`failed: ${data[0].reason}`, { exact: true }).waitFor();
         await isSound(page, 'a release that failed');
-        // The audit log has the words of the route.
+        // The audit log has the words of the route, and asks for the parts of those plugins alone that it shows.
+        const asked: (string | null)[] = [];
+        page.on('request', (request) => {
+            const { pathname, searchParams } = new URL(request.url());
+            if (pathname === '/api/openapi.json') {
+                asked.push(searchParams.get('tag'));
+            }
+        });
         await visit(page, '/audit?resource=project');
         await page.getByRole('row').getByText('Deploy a project').waitFor();
-        await finish(watched);
+        expect(asked).to.include(['panel', 'deploy']);
+        expect(asked).to.not.include('monitoring');
+        expect(asked).to.not.include(null);
+        // A part that is gone costs no other words.
+        await page.route('**/api/openapi.json?tag=deploy', (route) =>
+            route.fulfill({
+                status: 404,
+                json: { code: 40_400, message: 'There is no such tag', data: null }
+            })
+        );
+        await visit(page, '/audit');
+        await page.getByRole('row').getByText('Log in', { exact: true }).first().waitFor();
+        await page.getByRole('row').getByText('Project: deploy').waitFor();
+        await finish(watched, /^\/api\/openapi\.json$/);
     });
 
     itWithBrowser('lets code of a fork run only once exactly its commit was approved', async () => {
@@ -423,8 +443,10 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         // A list comes page by page.
         await visit(page, '/p/ai?list=ai.tools');
         const rows = page.getByRole('row');
+        const more = page.getByRole('button', { name: 'Show more' });
+        await more.waitFor();
         const first = await rows.count();
-        await page.getByRole('button', { name: 'Show more' }).click();
+        await more.click();
         await rows.nth(first).waitFor();
         await finish(watched);
     });

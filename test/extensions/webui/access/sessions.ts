@@ -31,6 +31,12 @@ export default definePlugin({
             returns: joi.array().items(joi.object({ title: joi.string().label('Kind of tea'), size: joi.string() })),
             handler: () => [{ title: 'Oolong', size: 'Kind of tea' }]
         });
+        ctx.route({
+            method: 'POST', path: '/cups', id: 'makeCup', access: 'read', ui: { title: 'New cup' },
+            validate: { payload: joi.object({ notes: joi.object({}).unknown().label('Notes') }) },
+            returns: joi.any(),
+            handler: ({ payload }) => payload
+        });
     }
 });
 `;
@@ -127,6 +133,34 @@ describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
             await finish(watched);
         }
     );
+
+    itWithBrowser('sends no form while a text in it is not JSON, and says so at its field', async () => {
+        const watched = await rig.open();
+        const { page } = watched;
+        const bodies: (string | null)[] = [];
+        page.on('request', (request) => {
+            if (request.method() === 'POST' && request.url().endsWith('/api/plugins/tea/cups')) {
+                bodies.push(request.postData());
+            }
+        });
+        await visit(page, '/p/tea');
+        await page.getByRole('button', { name: 'New cup' }).click();
+        const form = page.getByRole('dialog');
+        const notes = form.getByRole('textbox', { name: 'Notes' });
+        await notes.fill('{"sweet": true}');
+        await notes.fill('{"sweet": ');
+        await form.getByRole('button', { name: 'New cup' }).click();
+        await form.getByRole('alert').getByText('This is not JSON').waitFor();
+        await notes.and(page.locator(':focus')).waitFor();
+        await form.locator('.code[aria-invalid=true]').waitFor();
+        expect(await findings(page)).to.equal([]);
+        await notes.fill('{"sweet": false}');
+        await form.getByText('As JSON', { exact: true }).waitFor();
+        await form.getByRole('button', { name: 'New cup' }).click();
+        await form.waitFor({ state: 'detached' });
+        expect(bodies).to.equal(['{"notes":{"sweet":false}}']);
+        await finish(watched);
+    });
 
     itWithBrowser('keeps two tabs in that refresh at once, and ends both by one log-out', async () => {
         const watched = await rig.page();

@@ -54,6 +54,8 @@ export interface Tag {
     readonly 'x-icon'?: string;
     readonly 'x-pages'?: readonly AboutPage[];
     readonly 'x-locales'?: Readonly<Record<string, string>>;
+    /** What the entries of its operations in the audit log name. */
+    readonly 'x-resources'?: readonly string[];
 }
 
 /** A page that a plugin brings; shown in a frame. */
@@ -185,11 +187,8 @@ function build(servers: readonly DescribedServer[], version: string): OpenApiDoc
             }
         }
     }
-    const tags = [
-        ...new Set(
-            Object.values(paths).flatMap((item) => Object.values(item).flatMap((operation) => operation.tags))
-        )
-    ];
+    const operations = Object.values(paths).flatMap((item) => Object.values(item));
+    const tags = [...new Set(operations.flatMap((operation) => operation.tags))];
     return {
         openapi: '3.1.0',
         info: {
@@ -201,7 +200,11 @@ function build(servers: readonly DescribedServer[], version: string): OpenApiDoc
         },
         servers: [{ url: '/' }],
         security: [{ bearer: [] }],
-        tags: tags.map((name) => ({ name, ...describeTag(name, servers) })),
+        tags: tags.map((name) => ({
+            name,
+            ...describeTag(name, servers),
+            ...resourcesOf(operations.filter((each) => each.tags.includes(name)))
+        })),
         paths: withLinks(paths, schemas),
         components: withoutUnused(withScopes(components, paths), paths)
     };
@@ -265,6 +268,11 @@ function place(
             )
         }
     };
+}
+
+function resourcesOf(operations: readonly Operation[]): Pick<Tag, 'x-resources'> {
+    const named = new Set(operations.flatMap(({ 'x-audit': entry }) => entry?.['resource'] ?? []));
+    return named.size === 0 ? {} : { 'x-resources': [...named].map(String) };
 }
 
 function describeTag(name: string, servers: readonly DescribedServer[]): Omit<Tag, 'name'> {

@@ -1,5 +1,5 @@
 /** The panel's OpenAPI document: one tag's part for a page, the whole for what points to another tag. */
-import { useQuery } from '@tanstack/preact-query';
+import { useQueries, useQuery, type UseQueryResult } from '@tanstack/preact-query';
 
 import type { Document, Tag } from '../schema/document.ts';
 import { translated } from '../schema/translated.ts';
@@ -17,6 +17,14 @@ export function useDocument(
     const { data, error } = useQuery<Document, ApiFailure>({ ...part(tag), enabled: isWanted });
     return { data, error };
 }
+
+/** Reads the parts of these tags. Answers with those that are there: one that fails costs itself alone. */
+export function useDocuments(tags: readonly string[]): readonly Document[] {
+    return useQueries({ queries: tags.map(part), combine: present });
+}
+
+const present = (results: readonly UseQueryResult<Document>[]): readonly Document[] =>
+    results.flatMap(({ data }) => data ?? []);
 
 /** Reads the part of a tag through the cache; all of it without a tag. @throws ApiFailure, such as 40400 for a tag that is none */
 export function fetchDocument(tag: string | null): Promise<Document> {

@@ -1,10 +1,10 @@
 /** Entries of the audit log in words: the summary of the operation that an entry comes from; where no operation fits, its thing and its action. */
-import { useQuery } from '@tanstack/preact-query';
+import { useMemo } from 'preact/hooks';
 
 import type { Document } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
-import { fetchDocument, useDocument } from './document.ts';
+import { useDocument, useDocuments } from './document.ts';
 
 /** What an entry names. */
 interface Named {
@@ -19,30 +19,24 @@ const inOperations: Readonly<Record<string, string>> = {
     login_failed: 'login'
 };
 
-/** Reads the summaries of what these entries name. Answers with the words of each of them: until the summaries are there, its thing and its action. */
+/** Reads the summaries of what these entries name. Answers with the words of each of them: until its summary is there, its thing and its action. */
 export function useEntryWords(entries: readonly Named[]): (entry: Named) => string {
-    // A small part of the document: its tags name all groups of routes.
+    // A small part of the document: its tags name all groups of routes, and what their entries name.
     const { data: small } = useDocument('panel');
     const groups = new Map((small?.tags ?? []).map((tag) => [tag.name, tag]));
-    const named = [...new Set(entries.map(({ resource }) => resource))];
-    const isOfCore = (name: string): boolean =>
-        groups.has(name) && groups.get(name)?.['x-kind'] === undefined;
-    // The things of plugins have names of their own: any of them may be meant.
-    const ofPlugins = named.every(isOfCore) ? [] : [...groups.keys()].filter((name) => !isOfCore(name));
-    const read = [...named.filter(isOfCore), ...ofPlugins].toSorted();
-    const { data: summaries } = useQuery({
-        queryKey: ['entry-words', ...read],
-        queryFn: async () => summariesOf(await Promise.all(read.map(fetchDocument))),
-        enabled: read.length > 0,
-        staleTime: 60_000,
-        placeholderData: (previous: ReadonlyMap<string, string> | undefined) => previous
-    });
+    const named = new Set(entries.map(({ resource }) => resource));
+    const documents = useDocuments(
+        [...groups.values()]
+            .filter(({ name, 'x-resources': own = [] }) => [name, ...own].some((each) => named.has(each)))
+            .map(({ name }) => name)
+    );
+    const summaries = useMemo(() => summariesOf(documents), [documents]);
     return ({ action, resource }) => {
         const thing = groups.get(resource)?.['x-summary'] ?? inWords(resource);
         const own = t(action);
         return (
-            summaries?.get(`${action} ${resource}`) ??
-            summaries?.get(operationOf(action, resource)) ??
+            summaries.get(`${action} ${resource}`) ??
+            summaries.get(operationOf(action, resource)) ??
             `${t(thing)}: ${own === action ? action.replaceAll(/[-_]/g, ' ') : own}`
         );
     };

@@ -19,18 +19,22 @@ export const isCode = (media: string | undefined): boolean => media !== undefine
 
 /** The editor. @param media - media type of the text */
 export function CodeBox({
+    id,
     label,
     media,
     initial,
     describedBy,
+    isInvalid = false,
     onChange,
     onRun
 }: {
+    readonly id?: string;
     readonly label: string;
     readonly media: string;
     /** Later it is the editor that has the text: another one needs another editor. */
     readonly initial: string;
     readonly describedBy?: string;
+    readonly isInvalid?: boolean;
     readonly onChange: (value: string) => void;
     /** Ctrl+Enter. */
     readonly onRun?: () => void;
@@ -66,12 +70,19 @@ export function CodeBox({
     return (
         <div
             ref={element}
+            id={id}
             class="code"
             role="group"
             tabIndex={-1}
             aria-busy="true"
             aria-describedby={describedBy}
+            aria-invalid={isInvalid}
             title={t('Escape and then Tab leaves the editor.')}
+            onFocus={({ currentTarget: { shadowRoot } }) => {
+                if (shadowRoot?.activeElement === null) {
+                    editor.current?.focus();
+                }
+            }}
             onKeyDownCapture={(event) => {
                 if (onRun !== undefined && event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
                     event.preventDefault();

@@ -1,7 +1,8 @@
-/** Uploads by tus 1.0: a broken one goes on where it was, also after the page was loaded again. */
+/** Uploads by tus 1.0: a broken one goes on where it was, also after the page was loaded again, and after its session has ended and begun anew. */
 import { Upload } from 'tus-js-client';
 
 import { freshToken } from '../api/client.ts';
+import { drop } from '../api/session/session.ts';
 
 const chunkBytes = 8 * 1024 * 1024;
 
@@ -20,6 +21,7 @@ export async function uploadByTus(
     { metadata, signal, onProgress }: UploadOptions
 ): Promise<void> {
     const texts = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, String(value)]));
+    let token = '';
     await new Promise<void>((resolve, reject) => {
         const upload = new Upload(file, {
             endpoint,
@@ -29,8 +31,17 @@ export async function uploadByTus(
             removeFingerprintOnSuccess: true,
             // A page hands over a file without its name, so what it is for says which upload goes on.
             fingerprint: () => Promise.resolve(`${endpoint} ${JSON.stringify(texts)} ${file.size}`),
-            onBeforeRequest: async (request) =>
-                request.setHeader('Authorization', `Bearer ${await freshToken()}`),
+            onBeforeRequest: async (request) => {
+                token = await freshToken();
+                request.setHeader('Authorization', `Bearer ${token}`);
+            },
+            onAfterResponse(_request, response) {
+                // To the library, a refusal ends the upload, or begins it anew. As a fault, the same request is sent again, with a new token.
+                if (response.getStatus() === 401) {
+                    drop(token);
+                    throw new Error('The panel refuses the token');
+                }
+            },
             onProgress: (sent, total) => onProgress(sent, total ?? file.size),
             onSuccess: () => resolve(),
             onError: reject

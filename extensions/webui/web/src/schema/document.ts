@@ -19,6 +19,8 @@ export interface Tag {
     readonly 'x-pages'?: readonly BroughtPage[];
     /** Addresses of the plugin's texts, by language: its English text is the key. */
     readonly 'x-locales'?: Readonly<Record<string, string>>;
+    /** What the entries of its operations in the audit log name. */
+    readonly 'x-resources'?: readonly string[];
 }
 
 /** A page that a plugin brings; it is shown in a frame. */

@@ -6,6 +6,7 @@ import { useListPath } from '../api/document.ts';
 import { useRead } from '../api/queries.ts';
 import { CodeBox, isCode } from '../kit/code.tsx';
 import { t } from '../words/t.ts';
+import { RawJson } from './raw-json.ts';
 import { type Plain, plain, type Schema } from './schema.ts';
 import { Times } from './times.tsx';
 
@@ -163,12 +164,14 @@ function ReferenceEntry(props: EntryProps) {
     );
 }
 
-function CodeEntry({ title, describedBy, value, onChange, shape }: EntryProps) {
+function CodeEntry({ id, title, describedBy, value, onChange, shape, errors, name }: EntryProps) {
     return (
         <CodeBox
+            id={id}
             label={title}
             media={shape.schema.contentMediaType ?? ''}
             describedBy={describedBy}
+            isInvalid={errors[name] !== undefined}
             initial={value === null || value === undefined ? '' : String(value)}
             onChange={(text) => onChange(text === '' ? undefined : text)}
         />
@@ -288,28 +291,30 @@ function MapEntry({ id, describedBy, value, onChange, errors, name }: EntryProps
 }
 
 /** What no other kind can hold, as JSON in the editor. */
-function JsonEntry({ title, describedBy, value, onChange }: EntryProps) {
-    const [isWrong, setWrong] = useState(false);
-    const take = (next: string): void => {
-        try {
-            onChange(next.trim() === '' ? undefined : JSON.parse(next));
-            setWrong(false);
-        } catch {
-            setWrong(true);
-        }
-    };
+function JsonEntry({ id, title, describedBy, value, onChange, errors, name }: EntryProps) {
+    const isWrong = value instanceof RawJson;
     return (
         <>
             <CodeBox
+                id={id}
                 label={title}
                 media="application/json"
                 describedBy={describedBy}
-                initial={value === undefined ? '' : JSON.stringify(value, null, 2)}
-                onChange={take}
+                isInvalid={isWrong || errors[name] !== undefined}
+                initial={isWrong ? value.text : value === undefined ? '' : JSON.stringify(value, null, 2)}
+                onChange={(text) => onChange(parsed(text))}
             />
             <small role="status">{isWrong ? t('This is not JSON') : t('As JSON')}</small>
         </>
     );
+}
+
+function parsed(text: string): unknown {
+    try {
+        return text.trim() === '' ? undefined : JSON.parse(text);
+    } catch {
+        return new RawJson(text);
+    }
 }
 
 function placeholderOf({ default: preset, examples }: Schema): string {

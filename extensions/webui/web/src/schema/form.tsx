@@ -7,6 +7,7 @@ import { Button } from '../kit/button.tsx';
 import { useSubmit } from '../kit/once.ts';
 import { t } from '../words/t.ts';
 import { Properties } from './fields.tsx';
+import { assertJson } from './raw-json.ts';
 import type { Schema } from './schema.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -40,6 +41,7 @@ export function SchemaForm({
     const send = async (): Promise<void> => {
         try {
             setFailure(null);
+            assertJson(value);
             await onSend(value);
         } catch (error) {
             if (!(error instanceof ApiFailure)) {

@@ -66,6 +66,7 @@ const told = plugin((ctx) => {
         access: 'write',
         id: 'lies',
         answers: 'task',
+        audit: { action: 'tell', resource: 'lie' },
         ui: { confirm: 'Sure?' },
         returns: joi.any(),
         handler: () => ({ ...task })
@@ -203,13 +204,15 @@ describe('what a plugin says of its routes', () => {
                 'x-summary': 'Told',
                 'x-kind': 'nav',
                 'x-parent': 'Talk',
-                'x-icon': 'ear'
+                'x-icon': 'ear',
+                'x-resources': ['lie']
             },
             {
                 name: 'other',
                 description: 'Routes of the plugin other',
                 'x-summary': 'other',
-                'x-kind': 'nav'
+                'x-kind': 'nav',
+                'x-resources': ['lie']
             }
         ]);
         expect(Object.keys(part.paths).every((path) => path.startsWith('/api/plugins/told/'))).to.equal(true);

@@ -10,6 +10,7 @@ import { changed, filled, initialValue } from '../../../schema/changes.ts';
 import { isEmpty } from '../../../schema/differences.ts';
 import { resolve } from '../../../schema/document.ts';
 import { Properties } from '../../../schema/fields.tsx';
+import { assertJson, hasRawJson } from '../../../schema/raw-json.ts';
 import type { Schema } from '../../../schema/schema.ts';
 import { t } from '../../../words/t.ts';
 import { fieldsOf, type HostType, hostTypes, pick, type Section, sectionsOf, withWords } from './schema.ts';
@@ -54,10 +55,11 @@ function Fields({
     const schema = useMemo(() => withWords(raw, value), [raw, value]);
     const toSend = bodyOf(schema, host, value, type);
     const isUntouched = host === null ? isEmpty(value['domain']) : Object.keys(toSend).length === 0;
-    const verdict = useValidation(validatorOf(host), isUntouched ? null : toSend);
+    const verdict = useValidation(validatorOf(host), isUntouched || hasRawJson(value) ? null : toSend);
     const errors = failure === null ? whileTyping(verdict, value) : fieldsOfFailure(failure);
     const send = async (): Promise<void> => {
         try {
+            assertJson(value);
             await onSend(toSend);
         } catch (refusal) {
             if (!(refusal instanceof ApiFailure)) {
