@@ -249,6 +249,7 @@ export type Outcome<R> =
           readonly plugin: string;
           readonly version: string;
           readonly ok: false;
+          /** Of the failure that a tap threw; `INTERNAL` for any other error of a plugin, `TAP_FAILED` for a tap that gave no answer. */
           readonly reason: string;
           readonly message: string;
       };

@@ -13,13 +13,13 @@ export const boundaryErrors = defineErrors({
     /** A capability that the manifest does not ask for, or that the admin did not grant. */
     CAPABILITY_MISSING: { code: 50305, message: 'The plugin {plugin} lacks the capability {capability}' },
     /** Work that acts on the world, before `onStart`. */
-    NOT_STARTED: { code: 50306, message: 'The plugin {plugin} has not started: {door} belongs in onStart' },
+    NOT_STARTED: { code: 50306, message: 'The plugin {plugin} has not started: {member} belongs in onStart' },
     /** A reload of a service that does not run, or has no `reloadSignal`. */
     SERVICE_NOT_RELOADABLE: { code: 40905, message: 'The service {service} cannot be reloaded' },
     /** Neither systemd nor the panel's supervisor answers. Services that run go on. */
     SERVICES_UNAVAILABLE: { code: 50308, message: 'The supervisor of services does not answer' },
     /** An address that gave no answer to `ctx.hosts.probe`. */
-    PROBE_FAILED: { code: 50308, message: '{address} gives no answer: {why}' },
+    PROBE_FAILED: { code: 50309, message: '{address} gives no answer: {why}' },
     /** A partner that does not run, or has no such method. */
     PARTNER_UNAVAILABLE: {
         code: 50307,

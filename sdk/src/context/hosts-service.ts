@@ -89,7 +89,7 @@ export interface HostsService {
      * loopback address, an upstream of a host that `list` gives, or a socket of the capability `sockets`. Redirects are not followed, and
      * certificates are not checked.
      *
-     * @throws CAPABILITY_MISSING 50305 for any other address; PROBE_FAILED 50308 when there is no answer
+     * @throws CAPABILITY_MISSING 50305 for any other address; PROBE_FAILED 50309 when there is no answer
      */
     probe(address: string, options?: ProbeOptions): Promise<ProbeAnswer>;
     /** The engine's account; null where the machine has none for it. */

@@ -138,8 +138,9 @@ export class ServedState {
     }
 
     /**
-     * Waits until the former configuration has answered whom it accepted, where a load gave names another profile, and leads it no longer.
-     * Never rejects: after an error of the file system the next sync compares the table.
+     * Ends the bridges: entries by which the former configuration, too, answers for names that a load gave another profile. Waits until that
+     * configuration has answered the connections that it accepted, and gives the names their own entries. Never rejects: after an error of the
+     * file system the next sync compares the table.
      */
     async endBridges(): Promise<void> {
         if (this.#bridges.length === 0) {
@@ -182,7 +183,7 @@ export class ServedState {
         }
     }
 
-    /** Validates what is staged without served it. @throws EngineRejected; EngineUnavailable when there is no verdict */
+    /** Validates what is staged, without serving it. @throws EngineRejected; EngineUnavailable when there is no verdict */
     async prove(): Promise<void> {
         const config = await this.proof();
         if (config !== null) {
@@ -269,8 +270,9 @@ export class ServedState {
     }
 
     /**
-     * The previous configuration lacks a new profile, and would answer 503 on connections that it has accepted. Entries lead it by what stands
-     * behind them; where they do not, it is waited for. In the same way it would refuse the handshake for a name whose certificate it lacks.
+     * Loads a configuration. The previous one does not know a new profile, and would answer 503 on connections that it has accepted. A bridge
+     * prevents that: an entry that also names the former profile. Where there is none, the load waits for these connections. It also waits when
+     * certificates change: the previous configuration would refuse the handshake for a name whose certificate it lacks.
      */
     async #loadConfig(config: EngineConfig, reconciles: boolean): Promise<void> {
         const moves = [...this.#moves.values()].filter(({ from, to }) => changesProfile(from, to));
@@ -282,7 +284,7 @@ export class ServedState {
         this.#loadedAt = performance.now();
     }
 
-    /** The moves, to entries that still lead the former configuration where a name gets another profile. */
+    /** The moves. A name that gets another profile gets a bridge first, an entry that the former configuration can serve, too. */
     #bridge(): readonly TableMove[] {
         return Array.from(this.#moves.values(), (move) => {
             const { name, from, to } = move;

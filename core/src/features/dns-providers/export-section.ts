@@ -103,7 +103,7 @@ function createIncoming(
     return {
         plan(ground) {
             const { entries, changes, numbers } = planAll(read, store, ground, highest());
-            // The document's certificates settle for themselves whose provider is gone.
+            // Where the document has certificates, their own section decides what becomes of those whose provider goes.
             for (const { id } of ground.sections.has('certificates')
                 ? []
                 : changes.filter(({ after }) => after === null)) {

@@ -189,7 +189,7 @@ function declare(hapi: Server, options: HttpServerOptions): void {
             assertExpressible(route);
         }
         ids.set(route.id, route);
-        // hapi hands HEAD to the route of GET: where only HEAD is declared, the raw door refuses a GET.
+        // hapi hands HEAD to the route of GET: where only HEAD is declared, the raw route refuses a GET.
         const methods =
             route.kind === 'http'
                 ? new Set(route.methods.map((method) => (method === 'HEAD' ? 'GET' : method)))

@@ -72,7 +72,7 @@ export class Readers {
         return this.#connections.as(server, { username: account.username, password });
     }
 
-    /** The row with the reader that the panel made. Its password is stored before it is set, and set again when it does not open the door. */
+    /** The row with the reader that the panel made. Its password is stored before it is set, and set again when the server refuses it. */
     async #make(server: ServerRow): Promise<ServerRow> {
         const { accounts } = kinds[server.kind];
         const account = { username: readerName, host: server.kind === 'mysql' ? '%' : null };

@@ -1,4 +1,4 @@
-/** The agents' door: tells the protocol's generations apart, and hands each request to what serves it. */
+/** The endpoint of the agents: tells the protocol's generations apart, and hands each request to what serves it. */
 import {
     createMcpHandler,
     isJsonContentType,

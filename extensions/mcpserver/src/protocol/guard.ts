@@ -1,4 +1,4 @@
-/** Which names and pages may reach the agents' door: a page of another origin, or a name that was made to point here, is refused. */
+/** Which names and pages may reach the endpoint of the agents: a page of another origin, or a name that was made to point here, is refused. */
 import { isIP } from 'node:net';
 
 import { pluginErrors } from '../errors.ts';

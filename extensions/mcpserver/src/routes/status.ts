@@ -49,7 +49,7 @@ const introspectionSchema = joi.object({
         .label('Limits')
 });
 
-/** The address of the agents' door. */
+/** The address of the endpoint of the agents. */
 export async function addressOf(ctx: Ctx, host: string | undefined): Promise<string> {
     const base = (await ctx.panel.url()) ?? `http://${host ?? 'localhost'}`;
     return `${base.replace(/\/+$/, '')}/api/plugins/${ctx.name}/mcp`;

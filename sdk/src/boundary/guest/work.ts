@@ -47,7 +47,7 @@ export class GuestWork {
     requireStarted(member: string): void {
         this.requireAlive();
         if (!this.#state.begun) {
-            throw boundaryErrors.NOT_STARTED({ plugin: this.#state.name, door: member });
+            throw boundaryErrors.NOT_STARTED({ plugin: this.#state.name, member });
         }
     }
 

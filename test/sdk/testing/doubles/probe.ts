@@ -23,7 +23,7 @@ describe('TestHosts: probes and account', () => {
         host.hosts.probes.set('127.0.0.1:3000', { status: 204, ms: 1, body: '' });
         host.hosts.probes.set('10.0.0.7:80', { status: 503, ms: 2, body: 'down' });
         expect(await codeOf('127.0.0.1:3000')).to.equal(204);
-        expect(await codeOf('127.0.0.1:3001')).to.equal(50308);
+        expect(await codeOf('127.0.0.1:3001')).to.equal(50309);
         expect(await codeOf('10.0.0.7:80')).to.equal(50305);
         host.hosts.addHost({ domain: 'a.example', upstream: 'http://10.0.0.7:80' });
         expect(await ctx.hosts.probe('10.0.0.7:80')).to.equal({ status: 503, ms: 2, body: 'down' });

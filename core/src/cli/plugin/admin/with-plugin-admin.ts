@@ -1,4 +1,6 @@
 /** Decides where a command about plugins does its work, and explains refusals. */
+import { isAbsolute } from 'node:path';
+
 import type { Config } from '../../../platform/config.ts';
 import type { Capabilities } from '../../../plugins/runtime/generation/generation.ts';
 import { CommandError, RequestRefused } from '../../command/command-error.ts';
@@ -41,7 +43,7 @@ async function explainRefusal(refusal: RequestRefused, command: string): Promise
             );
         }
         case 'IN_USE':
-            return Array.isArray(data['by']) && message.includes(' is required by ')
+            return isListOfPlugins(data['by'])
                 ? new CommandError(
                       `${message}. With --cascade ${data['by'].length === 1 ? 'that is' : 'those are'} disabled first`,
                       1,
@@ -64,4 +66,9 @@ async function explainRefusal(refusal: RequestRefused, command: string): Promise
         default:
             return refusal;
     }
+}
+
+/** What keeps a plugin: the plugins that require it by name, or the folder that the panel did not install. */
+function isListOfPlugins(by: unknown): by is readonly string[] {
+    return Array.isArray(by) && !by.some((each) => isAbsolute(String(each)));
 }

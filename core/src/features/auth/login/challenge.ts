@@ -15,7 +15,7 @@ export interface Challenge {
     readonly algorithm: 'SHA-256';
     /** Hex SHA-256 of salt and number. */
     readonly challenge: string;
-    /** The number is below it. */
+    /** The number that the client looks for is smaller than this one. */
     readonly maxnumber: number;
     /** Ends in `&`, so that no digit of the number can be moved into it. */
     readonly salt: string;

@@ -343,7 +343,7 @@ export class Login {
     }
 }
 
-/** Tokens count in seconds; what is shown is what they hold. */
+/** An end as ISO time, rounded down to a second: tokens hold their end in whole seconds, and the answer shows the same. */
 function second(at: number): string {
     return new Date(Math.floor(at / 1000) * 1000).toISOString();
 }

@@ -124,7 +124,7 @@ function certificatesAfter(
     return certificates;
 }
 
-/** What is changed is what the queue knows too: a change ahead of this one would be lost. @throws VERSION_STALE */
+/** The certificates that the import changes must still be those of the draft: a change that was queued before this one would be lost. @throws VERSION_STALE */
 function checkPresent({ draft }: Ground, changes: readonly Change[]): void {
     for (const { before } of changes) {
         if (

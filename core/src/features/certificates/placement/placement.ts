@@ -186,7 +186,7 @@ export class Placement {
             return site?.ssl === true && site.enabled && !pending.has(user) ? [site.domain] : [];
         });
         for (const name of names.slice(0, mostProofs)) {
-            // The former one of this number may not be shown any more.
+            // The engine must no longer show the certificate that had this id before.
             const wrong = await proveServed(
                 draft.settings.httpsPort,
                 name,

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { type ExportItem, joi, type Outcome, type RestoredItem } from '@portico/sdk';
 
-import { fail } from '../../../platform/errors.ts';
+import type { Reason } from '../../../platform/errors.ts';
 import { joiOf } from '../../../platform/validation.ts';
 import type { PluginHooks } from '../ports.ts';
 
@@ -25,7 +25,8 @@ const mostOfAll = 64 * 1024 * 1024;
 const mostItems = 1_000;
 const longestMessage = 500;
 const mostOmitted = 20;
-const unknown = fail.INTERNAL().message;
+/** The reason of an error that no table of the plugin has. */
+const internal: Reason = 'INTERNAL';
 
 /** A plugin whose data is not in a document, with the reason as words that follow its name. */
 export interface LeftOut {
@@ -134,7 +135,7 @@ export function judgeRestore(outcomes: readonly Outcome<unknown>[]): {
     }
     const notes = outcomes.flatMap((outcome): readonly string[] => {
         if (!outcome.ok) {
-            return [messageOf(outcome)];
+            return [whyOf(outcome)];
         }
         const answer = outcome.result ?? [];
         if (!Array.isArray(answer) || !answer.every(isRestored)) {
@@ -149,7 +150,7 @@ export function judgeRestore(outcomes: readonly Outcome<unknown>[]): {
 
 function itemsOf(outcome: Outcome<unknown>): readonly ExportItem[] {
     if (!outcome.ok) {
-        throw new Error(messageOf(outcome));
+        throw new Error(whyOf(outcome));
     }
     if (outcome.result !== undefined && outcome.result !== null && !Array.isArray(outcome.result)) {
         throw new Error('it gave no list of items');
@@ -190,8 +191,8 @@ function isRestored(value: unknown): value is RestoredItem {
 }
 
 /** Internal errors of a plugin concern its author, so the note only says that there was one. */
-function messageOf({ message }: { readonly message: string }): string {
-    return message === unknown ? 'it failed; the log says why' : message;
+function whyOf({ reason, message }: { readonly reason: string; readonly message: string }): string {
+    return reason === internal ? 'it failed; the log says why' : message;
 }
 
 function shortened(text: string): string {

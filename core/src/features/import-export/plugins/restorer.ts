@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import type { Notification } from '@portico/sdk';
+import { KeyedMutex, type Notification } from '@portico/sdk';
 
 import type { ImportMode } from '../../../engine/section.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -72,7 +72,7 @@ export class Restorer {
     readonly #one: Statement<[string], Row>;
     readonly #all: Statement<[], Row>;
     /** One at a time for each plugin. */
-    readonly #restores = new Map<string, Promise<Restored | null>>();
+    readonly #restores = new KeyedMutex();
     readonly #closing = new AbortController();
     #holds = 0;
 
@@ -163,23 +163,15 @@ export class Restorer {
 
     /** Gives a plugin back what waits for it; null when nothing does. */
     restore(name: string, signal: AbortSignal): Promise<Restored | null> {
-        const work = (this.#restores.get(name) ?? Promise.resolve(null))
-            .catch(() => null)
-            .then(() => this.#restore(name, AbortSignal.any([signal, this.#closing.signal])));
-        const tracked = work.finally(() => {
-            if (this.#restores.get(name) === tracked) {
-                this.#restores.delete(name);
-            }
-        });
-        tracked.catch(() => undefined);
-        this.#restores.set(name, tracked);
-        return work;
+        return this.#restores.run(name, () =>
+            this.#restore(name, AbortSignal.any([signal, this.#closing.signal]))
+        );
     }
 
     /** Stops. The next start repeats what is under way. */
     async close(): Promise<void> {
         this.#closing.abort(new Error('The panel stops'));
-        await Promise.allSettled(this.#restores.values());
+        await this.#restores.idle();
     }
 
     async #restore(name: string, signal: AbortSignal): Promise<Restored | null> {

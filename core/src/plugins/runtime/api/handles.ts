@@ -10,15 +10,15 @@ export interface Held {
     readonly caller: Caller;
     readonly ip: string | null;
     readonly requestId: string;
-    /** Id of the panel's route that the caller used; absent where it was none. */
+    /** Id of the panel's route that the caller used; absent where no route of the panel was used. */
     readonly route?: string;
     /** How many calls of plugins led here. */
     readonly depth: number;
-    /** The route that the caller used asks for a session that proved itself lately. */
+    /** Whether the route that the caller used asks for a fresh session. */
     readonly stepUp?: boolean;
     /** Adds to the audit entry of the request; null where there is none. */
     readonly audit: ((detail: AuditDetail) => void) | null;
-    /** Goes on from where it began, through the gates that it passed. */
+    /** Runs work as a part of the request that the handle stands for: it passes the closed gates of the plugins that the request came through. */
     readonly onward: <T>(work: () => T) => T;
 }
 

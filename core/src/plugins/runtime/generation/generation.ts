@@ -66,7 +66,7 @@ export interface HealthReport extends Health {
     readonly name: string;
 }
 
-/** What a plugin uses and that will go. */
+/** A part of the API that a plugin uses, and that a later version of the panel no longer has. */
 export interface Deprecation {
     /** Such as `route notes.list`. */
     readonly member: string;
@@ -118,7 +118,7 @@ export interface Generation {
     held(): readonly { readonly kind: string; readonly name: string }[];
     /** What the plugin was refused since it was prepared, the latest last; at most a hundred capabilities. */
     refused(): readonly Refusal[];
-    /** What it used since its start that will go. */
+    /** What it used since its start that a later version no longer has. */
     deprecations(): readonly Deprecation[];
     /** Removes routes and taps, stops the plugin and releases everything. Never throws. A second call returns the first report. */
     close(reason: string): Promise<ReleaseReport>;

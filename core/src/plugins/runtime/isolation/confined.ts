@@ -28,7 +28,7 @@ export function confinedGuest(guest: Guest, { enter }: Confine): Guest {
 }
 
 /** The panel's API with each method run in the panel's context; functions that the plugin passes with a call run in the plugin's context. */
-export function confinedApi(doors: HostApi, { enter, leave }: Confine): HostApi {
+export function confinedApi(api: HostApi, { enter, leave }: Confine): HostApi {
     // The cast: each method has its own type of input, of which this keeps every key.
     const returned = (input: object): never =>
         Object.fromEntries(
@@ -42,7 +42,7 @@ export function confinedApi(doors: HostApi, { enter, leave }: Confine): HostApi 
         ) as never;
     // The casts as above: the same names with the same inputs.
     return Object.fromEntries(
-        Object.entries(doors as unknown as Methods).map(([name, method]) => [
+        Object.entries(api as unknown as Methods).map(([name, method]) => [
             name,
             (input: object) => leave(() => method(returned(input)))
         ])

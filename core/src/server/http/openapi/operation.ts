@@ -1,4 +1,4 @@
-/** One route as OpenAPI's operations: one, or one for each method of the raw door. */
+/** One route as OpenAPI's operations: one, or one for each method of a raw route. */
 import type { JsonSchema } from '../json-schema/description.ts';
 import { effectOf, isProtectedResource, type Route } from '../route.ts';
 import { type AnswerContext, responsesOf } from './answer.ts';

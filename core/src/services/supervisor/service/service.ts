@@ -154,7 +154,7 @@ export class Service {
         return this.#exclusive(() => this.#takeSteps());
     }
 
-    /** Runs work on the processes of this service when all earlier work on them has ended. */
+    /** Runs work on the processes of this service when all earlier work on them has ended. Not the SDK's `Mutex`: the supervisor loads nothing of the SDK. */
     #exclusive(work: () => Promise<void>): Promise<void> {
         const done = this.#last.then(work);
         this.#last = done.catch(() => undefined);

@@ -60,7 +60,7 @@ describe('ctx.hosts.probe and ctx.hosts.account', () => {
             expect((await hosts.probe(`http://${address}`, { path: '/away' })).status).to.equal(302);
             expect((await hosts.probe(address, { method: 'HEAD' })).body).to.equal('');
             expect((await hosts.probe(`unix/${socket}`)).body).to.equal('by socket');
-            expect(await codeOf(hosts.probe(address, { path: '/slow', timeoutSeconds: 1 }))).to.equal(50308);
+            expect(await codeOf(hosts.probe(address, { path: '/slow', timeoutSeconds: 1 }))).to.equal(50309);
             for (const other of [
                 '192.0.2.1:80',
                 'example.com:80',

@@ -11,12 +11,15 @@ const thrownAt = (...frames: readonly string[]): Error =>
         stack: ['Error: x', ...frames.map((frame) => `    at ${frame}`)].join('\n')
     });
 
-describe('Blame', () => {
+describe('ErrorOwner', () => {
     it('knows whose error it is by the context that the code was started in, wherever it goes from there', async () => {
-        const blame = new ErrorOwner();
-        const [one, two] = [blame.confine('one', '/plugins/one'), blame.confine('two', '/plugins/two')];
+        const errorOwner = new ErrorOwner();
+        const [one, two] = [
+            errorOwner.confine('one', '/plugins/one'),
+            errorOwner.confine('two', '/plugins/two')
+        ];
         const seen: (string | null)[] = [];
-        const look = (): void => void seen.push(blame.of(new Error('x')));
+        const look = (): void => void seen.push(errorOwner.of(new Error('x')));
         await new Promise<void>((done) =>
             one.enter(() =>
                 setTimeout(() => {
@@ -28,14 +31,14 @@ describe('Blame', () => {
             )
         );
         expect(seen).to.equal(['one', 'two', null, 'one']);
-        expect(blame.of(new Error('x'))).to.be.null();
+        expect(errorOwner.of(new Error('x'))).to.be.null();
     });
 
     it('knows a listener that the panel called by the file at the top of the stack, and no other file', () => {
-        const blame = new ErrorOwner();
-        blame.confine('one', '/plugins/one');
+        const errorOwner = new ErrorOwner();
+        errorOwner.confine('one', '/plugins/one');
         expect(
-            blame.of(
+            errorOwner.of(
                 thrownAt(
                     'Object.handler (file:///plugins/one/index.js:3:7)',
                     'node:events:500:5',
@@ -43,16 +46,18 @@ describe('Blame', () => {
                 )
             )
         ).to.equal('one');
-        expect(blame.of(thrownAt('file:///plugins/one/src/a%20b.js?portico-fresh=2:3:7'))).to.equal('one');
+        expect(errorOwner.of(thrownAt('file:///plugins/one/src/a%20b.js?portico-fresh=2:3:7'))).to.equal(
+            'one'
+        );
         expect(
-            blame.of(thrownAt('run (file:///panel/core/a.ts:1:1)', 'file:///plugins/one/index.js:3:7'))
+            errorOwner.of(thrownAt('run (file:///panel/core/a.ts:1:1)', 'file:///plugins/one/index.js:3:7'))
         ).to.be.null(); // the panel's own code threw
-        expect(blame.of(thrownAt('file:///plugins/one-more/index.js:3:7'))).to.be.null();
+        expect(errorOwner.of(thrownAt('file:///plugins/one-more/index.js:3:7'))).to.be.null();
         expect([
-            blame.of(null),
-            blame.of('text'),
-            blame.of(thrownAt()),
-            blame.of(thrownAt('file://%zz:1:1'))
+            errorOwner.of(null),
+            errorOwner.of('text'),
+            errorOwner.of(thrownAt()),
+            errorOwner.of(thrownAt('file://%zz:1:1'))
         ]).to.equal([null, null, null, null]);
     });
 
