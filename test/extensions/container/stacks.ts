@@ -310,6 +310,10 @@ describeOnEngines(lab, 'Stacks on a real engine', (real) => {
         expect((await rig.make('/stacks/app/redeploy', { pull: true })).revision).to.equal(2);
         expect(await imageOf()).to.equal(second.id);
         expect((await rig.get('/containers/app-one-1')).data.image).to.equal(name);
+        // A name with a digest stands for that image, whatever else the registry has.
+        const pinned = `${registryAddress}/shop/app@${images[0].digest}`;
+        const { images: asked } = await rig.make('/images/check', { images: [pinned] });
+        expect(asked).to.equal([{ ...asked[0], image: pinned, state: 'current', digest: images[0].digest }]);
         await rig.make('/stacks/app/rollback', { revision: 1 });
         expect(await imageOf()).to.equal(first.id);
         expect(

@@ -4,7 +4,7 @@ import { errors } from '@portico/sdk';
 import { type AppDocument, checkAppDocument } from '../catalogue/app-document.ts';
 import { readPublicKey } from '../catalogue/minisign.ts';
 import { inLanguage } from '../catalogue/texts.ts';
-import { AppEntity, type AppRow, type SourceRow } from '../entities.ts';
+import { AppEntity, type AppRow, asRow, type SourceRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import type { FileStore } from '../sources/files.ts';
 import type { AppAbout, Category } from '../sources/formats/content.ts';
@@ -110,7 +110,7 @@ export class Catalogue {
         const sources = new Map((await this.#sources.list()).map((source) => [source.name, source]));
         const rows = await this.#ctx.db.read((em) => em.find(AppEntity, {}, { orderBy: { key: 'asc' } }));
         return new Map(
-            (rows as readonly object[] as readonly AppRow[]).flatMap((row): [string, OfferedApp][] => {
+            rows.map(asRow).flatMap((row): [string, OfferedApp][] => {
                 const source = sources.get(row.source);
                 const about = JSON.parse(row.about) as AppAbout;
                 return source === undefined

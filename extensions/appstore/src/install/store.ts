@@ -4,6 +4,7 @@ import { errors } from '@portico/sdk';
 import { type AppDocument, checkAppDocument } from '../catalogue/app-document.ts';
 import type { FormValues } from '../catalogue/form.ts';
 import {
+    asRow,
     BackupEntity,
     type BackupRow,
     InstalledEntity,
@@ -72,12 +73,12 @@ export class InstalledStore {
         const rows = await this.#ctx.db.read((em) =>
             em.find(InstalledEntity, {}, { orderBy: { name: 'asc' } })
         );
-        return rows as readonly object[] as readonly InstalledRow[];
+        return rows.map(asRow);
     }
 
     async find(name: string): Promise<InstalledRow | null> {
         const row = await this.#ctx.db.read((em) => em.findOne(InstalledEntity, { name }));
-        return row as object | null as InstalledRow | null;
+        return row === null ? null : asRow(row);
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -169,7 +170,7 @@ export class InstalledStore {
         const rows = await this.#ctx.db.read((em) =>
             em.find(RevisionEntity, { name }, { orderBy: { revision: 'desc' } })
         );
-        return rows as readonly object[] as readonly RevisionRow[];
+        return rows.map(asRow);
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -217,7 +218,7 @@ export class InstalledStore {
         const rows = await this.#ctx.db.read((em) =>
             em.find(BackupEntity, { name }, { orderBy: { id: 'desc' } })
         );
-        return rows as readonly object[] as readonly BackupRow[];
+        return rows.map(asRow);
     }
 
     async addBackup(row: Omit<BackupRow, 'id'>): Promise<number> {
@@ -232,7 +233,7 @@ export class InstalledStore {
         const rows = await this.#ctx.db.read((em) =>
             em.find(LeftoverEntity, {}, { orderBy: { name: 'asc' } })
         );
-        return rows as readonly object[] as readonly LeftoverRow[];
+        return rows.map(asRow);
     }
 
     async leftover(name: string): Promise<LeftoverRow | null> {

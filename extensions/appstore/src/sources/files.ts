@@ -1,7 +1,7 @@
 /** Documents and icons, kept by their SHA-256. */
 import { createHash } from 'node:crypto';
 
-import { FileEntity, type FileRow } from '../entities.ts';
+import { asRow, FileEntity, type FileRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 
 /** SHA-256 of some bytes, in small hex digits. */
@@ -30,7 +30,7 @@ export class FileStore {
     /** The file of a hash; null when it is not there. */
     async find(sha256: string): Promise<FileRow | null> {
         const row = await this.#ctx.db.read((em) => em.findOne(FileEntity, { sha256 }));
-        return row as object | null as FileRow | null;
+        return row === null ? null : asRow(row);
     }
 
     async add(files: readonly FileRow[]): Promise<void> {

@@ -3,7 +3,7 @@ import { errors, requireVersion } from '@portico/sdk';
 
 import { judgeUrl } from '../catalogue/fetching.ts';
 import { readPublicKey } from '../catalogue/minisign.ts';
-import { AppEntity, InstalledEntity, SourceEntity, type SourceRow } from '../entities.ts';
+import { AppEntity, asRow, InstalledEntity, SourceEntity, type SourceRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { FileStore } from './files.ts';
@@ -51,7 +51,7 @@ export class Sources {
 
     async list(): Promise<readonly SourceRow[]> {
         const rows = await this.#ctx.db.read((em) => em.find(SourceEntity, {}, { orderBy: { name: 'asc' } }));
-        return rows as readonly object[] as readonly SourceRow[];
+        return rows.map(asRow);
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -60,7 +60,7 @@ export class Sources {
         if (row === null) {
             throw errors.notFound('There is no source of that name');
         }
-        return row as object as SourceRow;
+        return asRow(row);
     }
 
     /** @throws CONFLICT 40900, VALIDATION_FAILED 40001 */

@@ -1,5 +1,5 @@
 /** Containers that a stack took over: labels cannot be given to a container that exists, so it is kept here whose they are. */
-import { AdoptedEntity, type AdoptedRow } from '../entities.ts';
+import { AdoptedEntity, type AdoptedRow, asRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf } from '../spec/spec.ts';
 import type { Labels } from './documents.ts';
@@ -17,15 +17,7 @@ export class Adopted {
     async read(): Promise<ReadonlyMap<string, AdoptedRow>> {
         this.#rows ??= this.#ctx.db
             .read((em) => em.find(AdoptedEntity, {}))
-            .then(
-                (rows) =>
-                    new Map(
-                        (rows as readonly object[] as readonly AdoptedRow[]).map((row) => [
-                            row.container,
-                            row
-                        ])
-                    )
-            );
+            .then((rows) => new Map(rows.map((row) => [row.container, asRow(row)])));
         return this.#rows;
     }
 

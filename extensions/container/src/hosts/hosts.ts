@@ -3,7 +3,7 @@ import { type Actor, errors, type Host, isFailure, Mutex } from '@portico/sdk';
 
 import type { ListedContainer } from '../engine/documents.ts';
 import type { Inventory } from '../engine/inventory.ts';
-import { HostEntity, type HostRow } from '../entities.ts';
+import { asRow, HostEntity, type HostRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf } from '../spec/spec.ts';
 import { nameOf } from '../stacks/planner.ts';
@@ -163,7 +163,7 @@ export class ContainerHosts {
 
     async #rows(): Promise<readonly HostRow[]> {
         const rows = await this.#ctx.db.read((em) => em.find(HostEntity, {}, { orderBy: { id: 'asc' } }));
-        return rows as readonly object[] as readonly HostRow[];
+        return rows.map(asRow);
     }
 }
 

@@ -2,7 +2,7 @@
 import { errors } from '@portico/sdk';
 
 import type { Engine } from '../engine/engine.ts';
-import { RegistryEntity, type RegistryRow } from '../entities.ts';
+import { asRow, RegistryEntity, type RegistryRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { parseReference } from './reference.ts';
@@ -15,10 +15,12 @@ export interface RegistryView {
     readonly passwordSet: boolean;
 }
 
-/** Who logs in to a registry. */
+/** Who logs in to a registry, as the engine takes it. */
 export interface Login {
     readonly username: string;
     readonly password: string;
+    /** The registry, by the name that the engine compares. */
+    readonly serveraddress: string;
 }
 
 /** Names by which Docker Hub is known. */
@@ -38,7 +40,7 @@ export class Registries {
         const rows = await this.#ctx.db.read((em) =>
             em.find(RegistryEntity, {}, { orderBy: { server: 'asc' } })
         );
-        return rows as readonly object[] as readonly RegistryRow[];
+        return rows.map(asRow);
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -47,7 +49,7 @@ export class Registries {
         if (row === null) {
             throw errors.notFound('There is no registry of that number');
         }
-        return row as object as RegistryRow;
+        return asRow(row);
     }
 
     /** @throws CONFLICT 40900 */
@@ -129,20 +131,19 @@ export class Registries {
     async headersForBuild(): Promise<Readonly<Record<string, string>>> {
         const logins = await Promise.all(
             (await this.list()).map(async (row) => {
-                const server = row.server === 'docker.io' ? 'https://index.docker.io/v1/' : row.server;
-                return [server, await this.#loginOf(row)] as const;
+                const login = await this.#loginOf(row);
+                return [login.serveraddress, login] as const;
             })
         );
         return logins.length === 0 ? {} : { 'x-registry-config': encode(Object.fromEntries(logins)) };
     }
 
     async #loginOf({ server, username, password }: RegistryRow): Promise<Login> {
-        const login = {
+        return {
             username,
             password: await this.#ctx.secrets.open(password),
             serveraddress: server === 'docker.io' ? 'https://index.docker.io/v1/' : server
         };
-        return login;
     }
 }
 

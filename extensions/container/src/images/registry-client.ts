@@ -30,7 +30,7 @@ export class RegistryClient {
     /**
      * The digest of a name in its registry. Null where the registry has none, or gives no answer.
      *
-     * @throws CAPABILITY_MISSING 50305 where the plugin may not reach it
+     * @throws ENGINE_DOWN 50350: the engine knows which registries are asked without TLS
      */
     async digestOf(image: string): Promise<string | null> {
         const place = placeOf(image);
@@ -39,7 +39,7 @@ export class RegistryClient {
         }
         try {
             const scheme = (await this.#isInsecure(place.registry)) ? 'http' : 'https';
-            const url = new URL(`${scheme}://${place.host}/v2/${place.path}/manifests/${place.tag}`);
+            const url = new URL(`${scheme}://${place.host}/v2/${place.path}/manifests/${place.version}`);
             let answer = await this.#ask(url, 'HEAD', null);
             const challenge = answer.headers.get('www-authenticate');
             if (answer.status === 401 && challenge !== null) {
@@ -56,9 +56,12 @@ export class RegistryClient {
         }
     }
 
-    /** What the registry wants to be sent; null: nothing that is kept here. */
+    /** What the registry wants to be sent; null: there is no login for it here, or its server of tokens gives none. */
     async #answerTo(challenge: string, { protocol }: URL, login: Login | null): Promise<string | null> {
-        const basic = login === null ? null : `Basic ${btoa(`${login.username}:${login.password}`)}`;
+        const basic =
+            login === null
+                ? null
+                : `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`;
         if (!/^bearer /i.test(challenge)) {
             return basic;
         }
@@ -78,8 +81,9 @@ export class RegistryClient {
         if (!answer.ok) {
             return null;
         }
-        const { token, access_token: other } = (await answer.json()) as Record<string, unknown>;
-        return `Bearer ${String(token ?? other)}`;
+        const { token: first, access_token: other } = (await answer.json()) as Record<string, unknown>;
+        const token = first ?? other;
+        return typeof token === 'string' ? `Bearer ${token}` : null;
     }
 
     #ask(url: URL, method: 'GET' | 'HEAD', authorization: string | null): Promise<Response> {
@@ -99,9 +103,9 @@ export class RegistryClient {
     }
 }
 
-/** Where a name is asked for; null for what is no name with a tag. */
+/** Where a name is asked for; null for what is no name. A digest says which image it is, also beside a tag. */
 function placeOf(image: string) {
-    const { registry, repository, tag } = parseReference(image) ?? {};
+    const { registry, repository, tag, digest } = parseReference(image) ?? {};
     if (registry === undefined || repository === undefined) {
         return null;
     }
@@ -111,6 +115,6 @@ function placeOf(image: string) {
         registry,
         host: isHub ? 'registry-1.docker.io' : registry,
         path: isHub && !path.includes('/') ? `library/${path}` : path,
-        tag: tag ?? 'latest'
+        version: digest ?? tag ?? 'latest'
     };
 }

@@ -3,7 +3,7 @@ import { type Actor, errors, isFailure, type ScheduledRun, type TaskView } from 
 
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
-import { ImageCheckEntity, type ImageCheckRow } from '../entities.ts';
+import { asRow, ImageCheckEntity, type ImageCheckRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { digestIn, digestsIn } from './digest.ts';
 import type { Registries } from './registries.ts';
@@ -198,7 +198,7 @@ export class ImageUpdates {
 
     async #rows(): Promise<readonly ImageCheckRow[]> {
         const rows = await this.#ctx.db.read((em) => em.find(ImageCheckEntity, {}));
-        return rows as readonly object[] as readonly ImageCheckRow[];
+        return rows.map(asRow);
     }
 }
 

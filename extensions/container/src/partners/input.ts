@@ -12,7 +12,7 @@ const sourceFields = {
     digests: joi.record(joi.string())
 };
 const waitSeconds = joi.number().integer().min(1).max(900).default(60);
-/** Of `apply`. */
+/** What a partner gives to `apply`. */
 export const applySchema = joi.object({
     ...sourceFields,
     description: joi.string().allow('').max(2_000),
@@ -21,16 +21,16 @@ export const applySchema = joi.object({
     onFailure: joi.valid('rollback', 'keep').default('rollback'),
     consent: joi.string().max(100)
 });
-/** Of `plan`. */
+/** What a partner gives to `plan`. */
 export const planSchema = joi.object(sourceFields);
-/** Of `rollback`. */
+/** What a partner gives to `rollback`. */
 export const rollbackSchema = joi.object({
     stack: stackName,
     revision: joi.number().integer().min(1).required(),
     waitSeconds,
     consent: joi.string().max(100)
 });
-/** Of `exec`. */
+/** What a partner gives to `exec`. */
 export const execSchema = joi.object({
     stack: stackName,
     service: joi.string().max(63).required(),
@@ -39,7 +39,7 @@ export const execSchema = joi.object({
     env: joi.record(joi.string().allow('').max(131_072)).default({}),
     timeoutSeconds: joi.number().integer().min(1).max(86_400).default(30)
 });
-/** Of `buildBegin`. */
+/** What a partner gives to `buildBegin`. */
 export const buildSchema = joi.object({
     tag: imageName(),
     dockerfile: joi.string().max(1_000).default('Dockerfile'),
@@ -54,17 +54,17 @@ export const buildSchema = joi.object({
     cpus: joi.number().min(0.01).max(1_024)
 });
 
-/** Of `snapshot`. */
+/** What a partner gives to `snapshot`. */
 export const snapshotSchema = joi.object({
     stack: stackName,
     volumes: joi.array().items(joi.string().max(255)).max(1_000)
 });
-/** Of `pull`. */
+/** What a partner gives to `pull`. */
 export const pullSchema = joi.object({
     image: imageName().required(),
     missing: joi.boolean().default(false)
 });
-/** Of `control`. */
+/** What a partner gives to `control`. */
 export const controlSchema = joi.object({
     stack: stackName,
     action: joi.valid(...stackActions).required(),

@@ -1,7 +1,7 @@
 /** Exceptions to the policy, each on record with its reason and who allowed it. */
 import { errors } from '@portico/sdk';
 
-import { ExceptionEntity, type ExceptionRow } from '../entities.ts';
+import { asRow, ExceptionEntity, type ExceptionRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import type { Exception } from './judge.ts';
 
@@ -30,12 +30,12 @@ export class Exceptions {
         const rows = await this.#ctx.db.read((em) =>
             em.find(ExceptionEntity, {}, { orderBy: { subject: 'asc' } })
         );
-        return (rows as readonly object[] as readonly ExceptionRow[]).map(recordOf);
+        return rows.map((row) => recordOf(asRow(row)));
     }
 
     async of(subject: string): Promise<readonly Exception[]> {
         const row = await this.#ctx.db.read((em) => em.findOne(ExceptionEntity, { subject }));
-        return row === null ? [] : recordOf(row as object as ExceptionRow).allow;
+        return row === null ? [] : recordOf(asRow(row)).allow;
     }
 
     /** Sets all exceptions of a subject. */
@@ -61,7 +61,7 @@ export class Exceptions {
         if (row === null) {
             throw errors.notFound('There is no exception for that subject');
         }
-        return recordOf(row as object as ExceptionRow);
+        return recordOf(asRow(row));
     }
 }
 

@@ -175,7 +175,7 @@ export class Prune {
         );
     }
 
-    /** Says whether it went. */
+    /** Removes what nothing uses; false where something uses it by now. */
     async #remove({ kind, id }: Prunable): Promise<boolean> {
         try {
             if (kind === 'containers') {

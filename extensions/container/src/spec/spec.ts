@@ -218,7 +218,10 @@ export function mergeLimits(
     };
 }
 
-/** A hash of any plain data, the same for the same data in any order of keys. */
+/**
+ * A hash of any plain data, the same for the same data in any order of keys. It is not the SDK's `hashOf`: containers that run have it in a label, and the
+ * SDK writes keys that are numbers, such as the labels `2` and `10`, in another order. Those containers would be made anew without a change.
+ */
 export function hashOf(data: unknown): string {
     return createHash('sha256').update(canonicalize(data)).digest('hex');
 }

@@ -1,7 +1,7 @@
 /** Stacks and their revisions, as they are kept. */
 import { errors } from '@portico/sdk';
 
-import { RevisionEntity, type RevisionRow, StackEntity, type StackRow } from '../entities.ts';
+import { asRow, RevisionEntity, type RevisionRow, StackEntity, type StackRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Finding } from '../policy/judge.ts';
 import type { Ctx } from '../settings.ts';
@@ -31,12 +31,12 @@ export class StackStore {
 
     async list(): Promise<readonly StackRow[]> {
         const rows = await this.#ctx.db.read((em) => em.find(StackEntity, {}, { orderBy: { name: 'asc' } }));
-        return rows as readonly object[] as readonly StackRow[];
+        return rows.map(asRow);
     }
 
     async find(name: string): Promise<StackRow | null> {
         const row = await this.#ctx.db.read((em) => em.findOne(StackEntity, { name }));
-        return row as object | null as StackRow | null;
+        return row === null ? null : asRow(row);
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -147,7 +147,7 @@ export class StackStore {
 
     async findByHook(hookKey: string): Promise<StackRow | null> {
         const row = await this.#ctx.db.read((em) => em.findOne(StackEntity, { hookKey }));
-        return row as object | null as StackRow | null;
+        return row === null ? null : asRow(row);
     }
 
     async remove(name: string): Promise<void> {
@@ -159,9 +159,7 @@ export class StackStore {
 
     /** Ids of the images of all revisions that are kept. */
     async imageIds(): Promise<ReadonlySet<string>> {
-        const rows = (await this.#ctx.db.read((em) =>
-            em.find(RevisionEntity, {}, { fields: ['images'] })
-        )) as readonly object[] as readonly Pick<RevisionRow, 'images'>[];
+        const rows = await this.#ctx.db.read((em) => em.find(RevisionEntity, {}, { fields: ['images'] }));
         const all = rows.flatMap(({ images }) =>
             Object.values(JSON.parse(images) as Readonly<Record<string, ServiceImage>>)
         );
@@ -170,22 +168,22 @@ export class StackStore {
 
     /** Newest first. */
     async revisions(name: string): Promise<readonly Omit<Revision, 'compose' | 'env'>[]> {
-        const rows = (await this.#ctx.db.read((em) =>
+        const rows = await this.#ctx.db.read((em) =>
             em.find(RevisionEntity, { stack: name }, { orderBy: { revision: 'desc' } })
-        )) as readonly object[] as readonly RevisionRow[];
-        return rows.map(summaryOf);
+        );
+        return rows.map((row) => summaryOf(asRow(row)));
     }
 
     /** A revision with its source. `revision` 0: the first one, which has never run. @throws NOT_FOUND 40400 */
     async revision(name: string, revision: number): Promise<Revision> {
-        const row = (await this.#ctx.db.read((em) =>
+        const row = await this.#ctx.db.read((em) =>
             em.findOne(RevisionEntity, { stack: name, revision: Math.max(1, revision) })
-        )) as object | null as RevisionRow | null;
+        );
         if (row === null) {
             throw errors.notFound(`Revision ${revision} is not kept`);
         }
         const source = JSON.parse(await this.#ctx.secrets.open(row.source)) as StackSource;
-        return { ...summaryOf(row), compose: source.compose, env: source.env };
+        return { ...summaryOf(asRow(row)), compose: source.compose, env: source.env };
     }
 
     async #rowOf(stack: string, revision: number, given: NewRevision): Promise<Omit<RevisionRow, 'id'>> {

@@ -4,7 +4,7 @@ import { errors } from '@portico/sdk';
 import type { Making } from '../containers/making.ts';
 import type { ListedContainer } from '../engine/documents.ts';
 import type { Inventory } from '../engine/inventory.ts';
-import { SnapshotEntity, type SnapshotRow } from '../entities.ts';
+import { asRow, SnapshotEntity, type SnapshotRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf } from '../spec/spec.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -125,7 +125,7 @@ export class Snapshots {
     /** Drops all snapshots of a stack that is removed. */
     async dropAll(stack: string): Promise<void> {
         const rows = await this.#ctx.db.read((em) => em.find(SnapshotEntity, { stack }));
-        for (const { id } of rows as readonly object[] as readonly SnapshotRow[]) {
+        for (const { id } of rows) {
             await this.drop(stack, id);
         }
     }
@@ -133,7 +133,7 @@ export class Snapshots {
     /** Removes what was written of snapshots that a killed panel cut. */
     async sweep(): Promise<void> {
         const rows = await this.#ctx.db.read((em) => em.find(SnapshotEntity, {}));
-        const known = new Set((rows as readonly object[] as readonly SnapshotRow[]).map(({ id }) => id));
+        const known = new Set(rows.map(({ id }) => id));
         for (const name of await this.#storage.list('.snapshots')) {
             if (!known.has(name)) {
                 await this.#storage.remove(`.snapshots/${name}`);
@@ -146,6 +146,6 @@ export class Snapshots {
         if (row === null) {
             throw errors.notFound('There is no such snapshot');
         }
-        return row as object as SnapshotRow;
+        return asRow(row);
     }
 }

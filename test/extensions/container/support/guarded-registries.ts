@@ -15,9 +15,9 @@ const run = promisify(execFile);
 const script = fileURLToPath(new URL('token-server.mjs', import.meta.url));
 const tokenPort = '5004';
 /** Who may use them. */
-export const login = { username: 'robot', password: 'pass-of-robot' };
+export const login = { username: 'robot', password: 'pass-of-robot-€' };
 /** The password as htpasswd keeps it (bcrypt). */
-const hashed = '$2b$04$2EKnd0vg64uR7ON422h/u.0c8rSkd2Ih5lt8ih3zAFl2mjq74yTNq';
+const hashed = '$2b$04$2EKnd0vg64uR7ON422h/u./EVQaNfMj9RZkdoque2ZFpJ8QiGK4iG';
 
 /** Two registries at {@link guardedRegistries}, processes of their own. */
 export class GuardedRegistries implements AsyncDisposable {

@@ -16,7 +16,7 @@ export interface DeployParts {
     readonly making: Making;
 }
 
-/** How it is done. */
+/** How a stack is deployed. */
 export interface DeployOptions {
     readonly stack: string;
     readonly start: boolean;

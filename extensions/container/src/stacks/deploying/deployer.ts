@@ -40,7 +40,7 @@ export interface StackChange extends StackSource, DeployInput {
     readonly isNew: boolean;
 }
 
-/** Deploys. */
+/** Carries out changes of stacks that were checked. */
 export class Deployer {
     readonly #options: DeployerOptions;
 

@@ -1,11 +1,14 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Ordered, placesBefore } from '../../../extensions/container/src/stacks/deploying/order.ts';
-import { freePort } from '../../support/ports.ts';
-import { image } from './engines.ts';
-import { describeOnEngines } from './support/on-engines.ts';
-import type { ContainerRig } from './support/rig.ts';
+import {
+    type Ordered,
+    placesBefore
+} from '../../../../../extensions/container/src/stacks/deploying/order.ts';
+import { freePort } from '../../../../support/ports.ts';
+import { image } from '../../engines.ts';
+import { describeOnEngines } from '../../support/on-engines.ts';
+import type { ContainerRig } from '../../support/rig.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
