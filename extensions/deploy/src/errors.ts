@@ -1,5 +1,6 @@
 /** The errors that only this plugin has. */
-import { defineErrors } from '@portico/sdk';
+import { defineErrors, errors } from '@portico/sdk';
+import { UniqueConstraintViolationException } from '@portico/sdk/db';
 
 /** The plugin's own error table. */
 export const fail = defineErrors({
@@ -24,6 +25,15 @@ export const fail = defineErrors({
         message: '{waiting} deployments wait already: try again later, or raise the setting `queue`'
     }
 });
+
+/** Writes a row whose name no other has. @throws CONFLICT 40900 for a name that is taken */
+export async function uniqueName<T>(work: () => Promise<T>): Promise<T> {
+    try {
+        return await work();
+    } catch (error) {
+        throw error instanceof UniqueConstraintViolationException ? errors.conflict('name') : error;
+    }
+}
 
 /** Why a deployment failed. */
 export type Reason =

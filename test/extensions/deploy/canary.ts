@@ -50,12 +50,16 @@ describe('A canary', { timeout: limitMs }, () => {
             health: { successes: 1 },
             canary: { weight: 50, seconds: 60, failures: 2 }
         });
+        for (const build of [{ kind: 'static' }, { kind: 'commands' }]) {
+            const { code, text } = await rig.put(`/projects/${id}`, { build });
+            expect(code).to.equal(40001);
+            expect(text).to.contain('It is for programs');
+        }
         await rig.serve(id);
         rig.git.commit('canary', { 'server.js': server('new', sick) });
         const begun = await rig.begin(id);
         await until(async () => (await rig.get(`/deployments/${begun.id}`)).data.state === 'canary');
-        const seen = new Set<string>();
-        await until(async () => seen.add((await rig.page('canary.test')).text).size === 2, 'both to answer');
+        await bothAnswer();
         writeFileSync(`${rig.folder}/projects/${id}/shared/data/sick`, '');
         const reverted = await rig.over(begun.id);
         expect([reverted.state, reverted.reason]).to.equal(['failed', 'CANARY_REVERTED']);

@@ -86,7 +86,10 @@ describe('A project', { timeout: limitMs }, () => {
         expect((await rig.page('site.test', '/deep/page.html')).text).to.equal('deep');
 
         rig.git.commit('site', { 'index.html': 'two' });
+        // Only the repository tells that it is one of files.
+        await rig.put(`/projects/${id}`, { canary: { weight: 50, seconds: 600 } });
         const second = await rig.serve(id);
+        expect(await rig.log(second.id)).to.contain('There is no canary');
         expect((await rig.page('site.test')).text).to.equal('two');
         expect((await rig.get(`/deployments/${first.id}`)).data.state).to.equal('retired');
 

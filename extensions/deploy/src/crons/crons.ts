@@ -1,9 +1,9 @@
 /** Commands of projects that run at certain times, in the release that serves then. */
 import { errors, type Scheduled } from '@portico/sdk';
-import { UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import type { Store } from '../deployments/store.ts';
 import { CronEntity, type CronRow } from '../entities.ts';
+import { uniqueName } from '../errors.ts';
 import type { Commands } from '../releases/commands.ts';
 import type { Ctx } from '../settings.ts';
 import { cronInput } from './schema.ts';
@@ -90,7 +90,7 @@ export class Crons {
     /** Adds a cron. @throws VALIDATION_FAILED 40001 for a schedule that is none; CONFLICT 40900 */
     async add(projectId: number, { name, ...input }: CronInput): Promise<Cron> {
         await this.#check(input);
-        const row = await unique(() =>
+        const row = await uniqueName(() =>
             this.#parts.ctx.db.write(async (em) => {
                 const config = JSON.stringify(input);
                 const entity = em.create(CronEntity, { projectId, name, config, version: 1, lastRun: null });
@@ -108,7 +108,7 @@ export class Crons {
         await this.#check(input);
         const { id, version } = before;
         const change = { name, config: JSON.stringify(input), version: version + 1 };
-        await unique(() => this.#parts.ctx.db.write((em) => em.nativeUpdate(CronEntity, { id }, change)));
+        await uniqueName(() => this.#parts.ctx.db.write((em) => em.nativeUpdate(CronEntity, { id }, change)));
         const cron = await this.get(id);
         await this.#schedule(cron);
         return cron;
@@ -195,13 +195,4 @@ function cronOf({ id, version, projectId, name, config, lastRun }: CronRow): Cro
         // An empty column may be left out of a row.
         lastRun: lastRun == null ? null : (JSON.parse(lastRun) as CronRun)
     };
-}
-
-/** @throws CONFLICT 40900 for a name that is taken */
-async function unique<T>(work: () => Promise<T>): Promise<T> {
-    try {
-        return await work();
-    } catch (error) {
-        throw error instanceof UniqueConstraintViolationException ? errors.conflict('name') : error;
-    }
 }

@@ -276,8 +276,13 @@ export class Pipeline {
             config.canary === null ||
             config.host === null ||
             before === null ||
-            !['process', 'container'].includes(candidate.plan.runtime)
+            candidate.plan.runtime === 'compose'
         ) {
+            return;
+        }
+        // The kind of the build may not tell before the repository is seen.
+        if (candidate.plan.runtime === 'static') {
+            candidate.log.say('There is no canary: files are switched at once', 'switch');
             return;
         }
         await store.change(candidate.deployment.id, { state: 'canary' });

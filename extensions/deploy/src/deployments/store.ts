@@ -1,6 +1,5 @@
 /** Projects and deployments in the plugin's database. */
 import { errors, type PageOf, pages } from '@portico/sdk';
-import { UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import {
     DeploymentEntity,
@@ -11,6 +10,7 @@ import {
     type Trigger,
     VariablesEntity
 } from '../entities.ts';
+import { uniqueName } from '../errors.ts';
 import type { ProjectConfig, ProjectInput } from '../projects/schema.ts';
 import type { Ctx } from '../settings.ts';
 import { firstSteps } from './steps.ts';
@@ -111,7 +111,7 @@ export class Store {
         { name, ...config }: ProjectInput,
         preview: { readonly of: number; readonly fork: boolean } | null = null
     ): Promise<Project> {
-        const row = await this.#unique(() =>
+        const row = await uniqueName(() =>
             this.#ctx.db.write(async (em) => {
                 const entity = em.create(ProjectEntity, {
                     version: 1,
@@ -136,7 +136,7 @@ export class Store {
 
     /** Replaces what an admin says of a project. @throws VERSION_STALE 41200, CONFLICT 40900 */
     async configure(id: number, { name, ...config }: ProjectInput, version: number): Promise<Project> {
-        const row = await this.#unique(() =>
+        const row = await uniqueName(() =>
             this.#ctx.db.write(async (em) => {
                 const entity = await em.findOne(ProjectEntity, id);
                 if (entity === null) {
@@ -293,14 +293,6 @@ export class Store {
             await em.nativeUpdate(DeploymentEntity, { id }, { state: 'live', switchedAt: Date.now() });
             em.assign(project, { live: id, hostId, stopped: false });
         });
-    }
-
-    async #unique<T>(work: () => Promise<T>): Promise<T> {
-        try {
-            return await work();
-        } catch (error) {
-            throw error instanceof UniqueConstraintViolationException ? errors.conflict('name') : error;
-        }
     }
 }
 

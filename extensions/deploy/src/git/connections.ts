@@ -2,10 +2,9 @@
 import { createSign } from 'node:crypto';
 
 import { errors, joi } from '@portico/sdk';
-import { UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import { ConnectionEntity, type ConnectionRow } from '../entities.ts';
-import { DeploymentFailed } from '../errors.ts';
+import { DeploymentFailed, uniqueName } from '../errors.ts';
 import type { ProjectConfig } from '../projects/schema.ts';
 import type { Folders } from '../releases/folders.ts';
 import type { Ctx } from '../settings.ts';
@@ -87,7 +86,7 @@ export class Connections {
     async add(input: ConnectionInput): Promise<Connection> {
         const { config, secrets } = await this.#complete(input, {});
         const sealed = await this.#ctx.secrets.seal(JSON.stringify(secrets));
-        return unique(async () => {
+        return uniqueName(async () => {
             const row = await this.#ctx.db.write(async (em) => {
                 const entity = em.create(ConnectionEntity, {
                     version: 1,
@@ -110,7 +109,7 @@ export class Connections {
         const { config, secrets } = await this.#complete(input, stays ? await this.#secrets(before) : {});
         const sealed = await this.#ctx.secrets.seal(JSON.stringify(secrets));
         const version = before.version + 1;
-        await unique(() =>
+        await uniqueName(() =>
             this.#ctx.db.write((em) =>
                 em.nativeUpdate(
                     ConnectionEntity,
@@ -310,13 +309,4 @@ export class Connections {
 
 function connectionOf({ id, version, name, config, secrets }: ConnectionRow): Connection {
     return { id, version, name, config: JSON.parse(config) as ConnectionConfig, sealed: secrets };
-}
-
-/** @throws CONFLICT 40900 for a name that is taken */
-async function unique<T>(work: () => Promise<T>): Promise<T> {
-    try {
-        return await work();
-    } catch (error) {
-        throw error instanceof UniqueConstraintViolationException ? errors.conflict('name') : error;
-    }
 }

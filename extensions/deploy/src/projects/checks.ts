@@ -40,11 +40,12 @@ export async function checkProject(
     }
 }
 
-/** What kinds of builds that make images do not carry out. @throws VALIDATION_FAILED 40001 */
+/** What the kind of a build does not carry out. @throws VALIDATION_FAILED 40001 */
 function checkKind({ build, run, hooks, canary }: ProjectInput): void {
     const { kind } = build;
     const isImage = kind === 'dockerfile' || kind === 'compose';
     const isCompose = kind === 'compose';
+    const isStatic = kind === 'static' || (kind === 'commands' && run.command === null);
     const faults = [
         [
             kind !== 'dockerfile' && typeof build.dockerfile === 'string',
@@ -66,7 +67,8 @@ function checkKind({ build, run, hooks, canary }: ProjectInput): void {
             'hooks.pre',
             'A service of the compose file can run before others'
         ],
-        [isCompose && canary !== null, 'canary', 'A compose file is applied in place']
+        [isCompose && canary !== null, 'canary', 'A compose file is applied in place'],
+        [isStatic && canary !== null, 'canary', 'It is for programs: files are switched at once']
     ] as const;
     const found = faults.filter(([isFault]) => isFault).map(([, path, message]) => ({ path, message }));
     if (found.length > 0) {

@@ -1,9 +1,9 @@
 /** Routes of variables, of projects and of groups that projects share. */
 import { errors, joi, pages, reply } from '@portico/sdk';
-import { UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import { GroupEntity, type GroupRow, VariablesEntity } from '../../entities.ts';
 import { variableViews } from '../../env/variables.ts';
+import { uniqueName } from '../../errors.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
 import { nothing, projectParams, versionOf } from '../params.ts';
@@ -213,7 +213,7 @@ function registerGroupWriting(ctx: Ctx, services: Services): void {
         returns: groupSchema,
         async handler({ payload, audit }) {
             const sealed = await variables.sealed(null, payload.vars);
-            const row = await unique(() =>
+            const row = await uniqueName(() =>
                 ctx.db.write(async (em) => {
                     const entity = em.create(GroupEntity, { version: 1, name: payload.name });
                     await em.flush();
@@ -249,7 +249,7 @@ function registerGroupWriting(ctx: Ctx, services: Services): void {
             const name = payload.name ?? before.name;
             const owner = `group:${before.id}` as const;
             const sealed = payload.vars === undefined ? null : await variables.sealed(owner, payload.vars);
-            await unique(() =>
+            await uniqueName(() =>
                 ctx.db.write(async (em) => {
                     await em.nativeUpdate(GroupEntity, { id: before.id }, { name, version });
                     if (sealed !== null) {
@@ -291,13 +291,4 @@ function registerGroupRemoval(ctx: Ctx, { store }: Services): void {
             return null;
         }
     });
-}
-
-/** @throws CONFLICT 40900 for a name that is taken */
-async function unique<T>(work: () => Promise<T>): Promise<T> {
-    try {
-        return await work();
-    } catch (error) {
-        throw error instanceof UniqueConstraintViolationException ? errors.conflict('name') : error;
-    }
 }
