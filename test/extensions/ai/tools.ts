@@ -3,7 +3,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { errors, reply } from '@portico/sdk';
 
-import { type AiRig, type Any, createAiRig, dataOf, type Event, namesOf } from './rig.ts';
+import { type AiRig, type Any, createAiRig, dataOf, type Event, namesOf, textOf } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, beforeEach, describe, it } = lab;
@@ -103,7 +103,7 @@ describe('tools', { timeout: 60_000 }, () => {
     let notes: Notes;
     let conversation: number;
     // The operator of these tests may write notes, and so may the other one; the third may only read.
-    const writer = { permissions: ['read', 'chat', 'notes:read', 'notes:write'] };
+    const writer = { permissions: ['read', 'chat', 'notes:read', 'notes:write', 'users:write'] };
     const people = {
         olga: { username: 'olga', ...writer },
         oscar: { username: 'oscar', ...writer },
@@ -492,6 +492,48 @@ describe('tools', { timeout: 60_000 }, () => {
         expect(approval.arguments.payload.text).to.equal('moved from shop.acme.com');
         expect(JSON.stringify(rig.model.questions.map(({ body }) => body))).to.not.include('acme');
         await rig.host.setSettings({ requestsPerMinute: 600, redaction: 'standard' });
+    });
+
+    it('ask even where they only read, when they are dangerous', async () => {
+        let seen = 0;
+        rig.host.api.route({
+            id: 'notes.peek',
+            summary: 'Peek into a note',
+            permission: 'users:write',
+            handler: () => ({ seen: (seen += 1) })
+        });
+        await rig.ask('PUT', '/tools/notes__peek', { enabled: true }, 'admin');
+        const approval = await asked({ calls: [{ name: 'notes__peek', input: {} }] });
+        expect(approval).to.include({ route: 'notes.peek', effect: 'read', dangerous: true });
+        expect(seen).to.equal(0);
+        expect((await approve(approval)).data.answer).to.include({ code: 0, data: { seen: 1 } });
+        expect(JSON.stringify((await ask('GET', '/changes')).data)).to.not.include('notes.peek');
+    });
+
+    it('go the same way over the protocol of Anthropic', async () => {
+        const { id: providerId } = await rig.provider({ name: 'Anthropic', type: 'anthropic' });
+        const id = notes.put('old');
+        conversation = (await ask('POST', '/conversations', { providerId })).data.id;
+        rig.model.say(
+            { text: 'I search.', calls: [{ name: 'find_routes', input: { query: 'read a note' } }] },
+            { calls: [{ name: 'notes__get', input: { params: { id: String(id) } } }] },
+            { text: 'I propose:', ...update(id, 'new') },
+            { text: 'It is changed.' }
+        );
+        const events = await say('Change the note');
+        expect(namesOf(events)).to.equal(['start', 'call', 'result', 'call', 'approval', 'usage', 'end']);
+        expect(dataOf(events, 'result')).to.include({ code: 0, data: { text: 'old', version: 1 } });
+        const { data } = await approve(dataOf(events, 'approval'));
+        expect(data.answer).to.include({ status: 200, code: 0, data: { text: 'new', version: 2 } });
+        const after = await stream(`/conversations/${conversation}/continue`);
+        expect([namesOf(after), textOf(after)]).to.equal([['start', 'usage', 'end'], 'It is changed.']);
+        const { questions } = rig.model;
+        expect(questions.map(({ path }) => path)).to.equal(Array.from({ length: 4 }, () => '/v1/messages'));
+        expect(questions[1]?.body.tools.map(({ name }: Any) => name)).to.include('notes__get');
+        const results = questions.map(({ body }) => JSON.stringify(body.messages.at(-1).content));
+        expect(results[1]).to.include('tool_result').and.to.include('notes__get');
+        expect(results[2]).to.include('tool_result').and.to.include('old');
+        expect(results[3]).to.include('tool_result').and.to.include('new');
     });
 
     it('cut results over 64 KiB, and stop after so many steps', async () => {

@@ -62,7 +62,7 @@ export class Changes {
         const before = making.info.id === hostRemoval ? await this.#newestRevision(actor) : null;
         const answer = await work();
         const { status, code, message, data } = answer;
-        if (code === 0) {
+        if (code === 0 && making.info.effect !== 'read') {
             await this.#keep(actor, making, answer, await this.#undoOf(actor, making, answer, before));
         }
         if (making.approvalId !== null) {

@@ -119,19 +119,15 @@ export class Catalogue {
     }
 }
 
-/** Routes whose answer can be read as text or JSON; of writes only those with a JSON body. */
-function isTool({ id, kind, effect, method }: RouteInfo): boolean {
-    return (
-        functionName.test(toolName(id)) &&
-        (kind === 'json' ||
-            (effect === 'read' && method === 'GET' && ['download', 'stream', 'http'].includes(kind)))
-    );
+/** Routes whose name a model service takes as that of a function. */
+function isTool({ id }: RouteInfo): boolean {
+    return functionName.test(toolName(id));
 }
 
-/** A dangerous route is off until an admin switches on this one by its name. */
+/** A dangerous route is off until an admin switches on this one by its name, and asks even then, also where it only reads. */
 function viewOf(info: RouteInfo, row: SwitchRow | undefined, allowed: boolean): ToolView {
     const { id, summary, effect, permission, dangerous } = info;
-    const mayRunAtOnce = effect === 'write' && !dangerous;
+    const runsAtOnce = effect === 'read' || (effect === 'write' && row?.approval === 'auto');
     return {
         id: toolName(id),
         route: id,
@@ -140,7 +136,7 @@ function viewOf(info: RouteInfo, row: SwitchRow | undefined, allowed: boolean): 
         permission,
         dangerous,
         enabled: row?.enabled ?? !dangerous,
-        approval: effect === 'read' || (mayRunAtOnce && row?.approval === 'auto') ? 'auto' : 'ask',
+        approval: runsAtOnce && !dangerous ? 'auto' : 'ask',
         allowed
     };
 }

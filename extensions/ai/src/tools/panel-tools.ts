@@ -1,4 +1,4 @@
-/** The panel's routes in one answer: a few are shown to the model, it finds the others; reads run, writes wait for an approval. */
+/** The panel's routes in one answer: a few are shown to the model, it finds the others; reads run, writes and what is dangerous wait for an approval. */
 import {
     type Approvals,
     approvalView,
@@ -18,14 +18,12 @@ import { Redactor } from '../redaction/redaction.ts';
 import type { Ctx } from '../settings.ts';
 import type { Tool } from './catalogue.ts';
 import { rank } from './choice.ts';
-import { functionOf } from './schema.ts';
+import { functionOf, readsAtOnce } from './schema.ts';
 
 /** Characters of all functions in one request. */
 const mostCharacters = 60_000;
 /** Functions that one search adds at most. */
 const foundAtOnce = 8;
-/** How long and how much is read of a stream or a download. */
-const reading = { maxBytes: 65_536, maxSeconds: 5 } as const;
 /** Characters of a result before it is searched for secrets; afterwards it is cut to its final size. */
 const coarse = 262_144;
 
@@ -70,7 +68,7 @@ export class PanelTools implements Toolbox {
         this.#options = options;
         this.#usable =
             options.readsOnly === true
-                ? new Map([...options.usable].filter(([, { info }]) => info.effect === 'read'))
+                ? new Map([...options.usable].filter(([, { info }]) => readsAtOnce(info)))
                 : options.usable;
         const ranked = rank(
             [...this.#usable.values()].map(({ info }) => info),
@@ -110,10 +108,9 @@ export class PanelTools implements Toolbox {
         }
         const shown = maskArguments(tool.info, given);
         yield { event: 'call', data: { id: call.id, route: tool.info.id, arguments: shown } };
-        const made =
-            tool.info.effect === 'read'
-                ? await this.#read(tool, given, signal)
-                : await this.#write(tool, given, call, signal);
+        const made = readsAtOnce(tool.info)
+            ? await this.#read(tool, given, signal)
+            : await this.#plan(tool, given, call, signal);
         if ('approval' in made) {
             yield { event: 'approval', data: made.approval };
             return record(call, tool, shown, { approvalId: made.approval.id });
@@ -162,17 +159,14 @@ export class PanelTools implements Toolbox {
         const { ctx, actor } = this.#options;
         const call = { id: info.id, ...given, signal };
         try {
-            if (info.kind === 'json') {
-                return await ctx.api.call(actor, call);
-            }
-            const { status, code, text, truncated } = await ctx.api.read(actor, call, reading);
-            return { status, code, message: code === 0 ? 'ok' : text.slice(0, 1_000), data: text, truncated };
+            return await ctx.api.call(actor, call);
         } catch (error) {
             return failed(error, signal);
         }
     }
 
-    async #write(
+    /** Plans a call, and makes it where an admin let it run at once. */
+    async #plan(
         { info, approval }: Tool,
         given: ToolArguments,
         call: ToolCall,
@@ -203,8 +197,8 @@ export class PanelTools implements Toolbox {
     }
 
     /** A result without secrets, of at most 64 KiB. The text is cut once before, so that a large one does not take long to search. */
-    #result(made: Result): Required<Result> {
-        const { status, code, message, data, truncated = false } = made;
+    #result(made: Result): Result & { readonly truncated: boolean } {
+        const { status, code, message, data } = made;
         const rough = cutResult(data, coarse);
         const clean = new Redactor({
             redaction: 'standard',
@@ -216,12 +210,12 @@ export class PanelTools implements Toolbox {
             code,
             message,
             data: cut.data,
-            truncated: truncated || rough.truncated || cut.truncated
+            truncated: rough.truncated || cut.truncated
         };
     }
 }
 
-type Result = Pick<ApiAnswer, 'status' | 'code' | 'message' | 'data'> & { readonly truncated?: boolean };
+type Result = Pick<ApiAnswer, 'status' | 'code' | 'message' | 'data'>;
 
 /** What is looked at first when a question says nothing of what it is about. */
 const general = [

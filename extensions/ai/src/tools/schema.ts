@@ -28,12 +28,17 @@ const kept = new Set([
     'title'
 ]);
 
+/** Whether a route is called without an approval because it only reads. */
+export function readsAtOnce({ effect, dangerous }: RouteInfo): boolean {
+    return effect === 'read' && !dangerous;
+}
+
 /** A route as a function. */
 export function functionOf(info: RouteInfo, name: string): ModelTool {
     return {
         type: 'function',
         name,
-        description: `${info.summary}${info.effect === 'read' ? '' : ' (the user approves it first)'}`.slice(
+        description: `${info.summary}${readsAtOnce(info) ? '' : ' (the user approves it first)'}`.slice(
             0,
             300
         ),

@@ -247,6 +247,7 @@ function registerRepositories(ctx: Ctx, { connections, forges }: Services): void
         path: '/connections/{id}/repositories',
         id: 'repositories',
         access: 'read',
+        tool: false, // the words leave this machine
         summary: 'Repositories that a connection reaches',
         description: 'As its forge lists them, at most a hundred.',
         ui: { title: 'Repositories', label: 'name', empty: 'It reaches no repository' },

@@ -126,6 +126,7 @@ function registerSearch(ctx: Ctx, { imageArchives }: Services): void {
         path: '/images/search',
         id: 'searchImages',
         access: 'read',
+        tool: false, // the words leave this machine
         summary: 'Images of the public registry, by a word',
         ui: { title: 'Search', empty: 'Nothing found' },
         returns: joi.array().items(
