@@ -12,6 +12,7 @@ import {
     mkdirSync,
     readdirSync,
     readFileSync,
+    renameSync,
     rmSync,
     writeFileSync
 } from 'node:fs';
@@ -123,8 +124,12 @@ export function ensurePages() {
     );
     for (const name of names) {
         const folder = join(extensions, name);
+        const target = join(folder, name === 'webui' ? 'pages' : 'assets');
+        // A panel that starts meanwhile must not read half of them: they are made apart, and put in place at once.
+        const apart = `${target}.${process.pid}`;
         ensureBuilt(`the pages of ${name}`, {
-            target: join(folder, name === 'webui' ? 'pages' : 'assets'),
+            target,
+            apart,
             sources: [
                 join(folder, 'web'),
                 join(ROOT, 'sdk', 'page-kit', 'src'),
@@ -136,6 +141,8 @@ export function ensurePages() {
                 join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js'),
                 'build',
                 '--logLevel=error',
+                `--outDir=${apart}`,
+                '--emptyOutDir',
                 join(folder, 'web')
             ]
         });
@@ -155,8 +162,8 @@ export function ensureBundle() {
     });
 }
 
-// Runs Node 24 with `args`, unless `target` was made of the very same sources.
-function ensureBuilt(what, { target, sources, args }) {
+// Runs Node 24 with `args`, unless `target` was made of the very same sources. What is made `apart` replaces the target when it is whole.
+function ensureBuilt(what, { target, sources, args, apart }) {
     const stamp = join(target, '.built');
     const hash = createHash('sha256');
     for (const path of [...sources, join(ROOT, 'package-lock.json')]) {
@@ -166,6 +173,10 @@ function ensureBuilt(what, { target, sources, args }) {
     if (read(stamp) !== wanted) {
         say(`building ${what}`);
         demand(`building ${what}`, join(ROOT, 'node_modules', '.bin', 'node'), args);
+        if (apart !== undefined) {
+            rmSync(target, { recursive: true, force: true });
+            renameSync(apart, target);
+        }
         writeFileSync(stamp, wanted);
     }
 }

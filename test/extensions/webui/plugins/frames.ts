@@ -397,8 +397,9 @@ describe('pages that plugins bring', { timeout: limitMs }, () => {
     itWithBrowser('are replaced by the generated page when they say nothing', async () => {
         const { page } = await rig.open();
         await page.goto('/p/probe');
+        const loaded = page.waitForResponse(/\/silent\.js/);
         await page.getByRole('link', { name: 'Silent page' }).click();
-        await page.frameLocator('iframe').getByText('I say nothing').waitFor();
+        expect((await loaded).status()).to.equal(200);
         await page.getByRole('status').getByText('The page Silent page does not answer').waitFor();
         expect(await page.locator('iframe').count()).to.equal(0);
         await page.context().close();
