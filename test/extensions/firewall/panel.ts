@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
@@ -13,6 +12,7 @@ import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { solve } from '../../support/panel/client.ts';
 import { panelArguments } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
 import { type HttpResult, Network, noNamespaces } from './namespaces.ts';
 
 export const lab = Lab.script();
@@ -34,18 +34,6 @@ const call = (method: string, path: string, body?: object, options: object = {})
     network.visitor.http({ host, port, method, path, body, token, ...options });
 const ask = (method: string, path: string, body?: object): Promise<HttpResult> =>
     call(method, `${base}${path}`, body);
-
-async function until<T>(what: string, look: () => Promise<T | null | false>): Promise<T> {
-    const end = performance.now() + 60_000;
-    while (performance.now() < end) {
-        const found = await look();
-        if (found !== null && found !== false) {
-            return found;
-        }
-        await wait(100);
-    }
-    throw new Error(`Waited in vain for ${what}`);
-}
 
 /** Logs in from the visitor, challenge and all. */
 async function login(secret: string, from: object = {}): Promise<HttpResult> {
@@ -75,11 +63,11 @@ async function start(): Promise<void> {
             }
         }
     );
-    await until('the panel', async () => (await call('GET', '/readyz')).status === 200);
-    await until('the firewall', async () => {
+    await until(async () => (await call('GET', '/readyz')).status === 200, 'the panel');
+    await until(async () => {
         token ??= (await login(password)).data?.token;
         return (await ask('GET', '/state')).status === 200;
-    });
+    }, 'the firewall');
 }
 
 async function end(signal: NodeJS.Signals): Promise<void> {
@@ -142,7 +130,7 @@ describe('the firewall in a panel', patient, () => {
         const accepted = await ask('POST', '/apply', { acceptLockOut: true, confirmSeconds: 8 });
         expect(accepted.code).to.equal(0);
         expect((await call('GET', '/readyz', undefined, { timeoutMs: 500 })).status).to.equal(0);
-        await until('the way back', async () => (await ask('GET', '/state')).data?.lastOutcome === 'expired');
+        await until(async () => (await ask('GET', '/state')).data?.lastOutcome === 'expired', 'the way back');
     });
 
     test('gives back the ruleset of before when the panel is killed, and says so when it is back', async () => {
@@ -152,7 +140,7 @@ describe('the firewall in a panel', patient, () => {
         expect((await ask('POST', '/apply', { acceptLockOut: true, confirmSeconds: 5 })).code).to.equal(0);
         expect(await table()).not.to.equal(then);
         await end('SIGKILL');
-        await until('the guard', async () => (await table()) === then);
+        await until(async () => (await table()) === then, 'the guard');
         await start();
         expect((await ask('GET', '/state')).data).to.include({
             state: 'applied',
@@ -187,10 +175,10 @@ describe('the firewall in a panel', patient, () => {
         }
         const began = performance.now();
         await until(
-            'the ban',
             async () =>
                 (await network.visitor.connect(host, 7001, { localAddress: '10.77.1.2', timeoutMs: 200 })) ===
-                'timeout'
+                'timeout',
+            'the ban'
         );
         expect(performance.now() - began).to.be.below(2_000);
         expect(await network.visitor.connect(host, 7001)).to.equal('open');
@@ -207,7 +195,7 @@ describe('the firewall in a panel', patient, () => {
             ...{ name: 'list', family: 'ipv4', source: 'url', url: 'http://10.77.0.2:7005/list' }
         });
         const shown = async () => (await ask('GET', `/sets/${set.id}`)).data;
-        await until('the refusal', async () => (await shown()).error !== null);
+        await until(async () => (await shown()).error !== null, 'the refusal');
         expect((await shown()).error).to.contain('10.77.0.2');
         expect((await shown()).elements).to.equal(0);
         // A private network needs a grant that names it.
@@ -215,7 +203,7 @@ describe('the firewall in a panel', patient, () => {
         const grants = { ...plugin.capabilities.granted, network: ['*', '10.77.0.0/16'] };
         expect((await call('PUT', base, { grants })).code).to.equal(0);
         await ask('POST', `/sets/${set.id}/refresh`);
-        await until('the list', async () => (await shown()).updatedAt !== null);
+        await until(async () => (await shown()).updatedAt !== null, 'the list');
         expect(await shown()).to.include({ elements: 2, skipped: 1, error: null });
         const { data: rule } = await ask('POST', '/rules', {
             ...{ direction: 'in', action: 'reject', sources: ['@list'] }

@@ -17,7 +17,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { expect } from '@hapi/code';
@@ -27,6 +26,7 @@ import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { solve } from '../../support/panel/client.ts';
 import { panelArguments } from '../../support/panel/process.ts';
 import { itUnless } from '../../support/skip.ts';
+import { until } from '../../support/until.ts';
 import { noMariadb } from '../database/instances.ts';
 import { type HttpResult, Network, noNamespaces } from '../firewall/namespaces.ts';
 import { hasAccount, withoutPhp } from '../php/rig.ts';
@@ -71,18 +71,6 @@ const call = (method: string, path: string, body?: object): Promise<HttpResult> 
 const visit = (path = '/'): Promise<HttpResult> =>
     network.visitor.http({ host, port: sitePort, method: 'GET', path, headers: { host: domain } });
 
-async function until<T>(what: string, look: () => Promise<T | null | false>): Promise<T> {
-    const end = performance.now() + 60_000;
-    while (performance.now() < end) {
-        const found = await look();
-        if (found !== null && found !== false) {
-            return found;
-        }
-        await wait(100);
-    }
-    throw new Error(`Waited in vain for ${what}`);
-}
-
 /** The data of an answer without a failure. */
 async function ask(method: string, path: string, body?: object): Promise<NonNullable<HttpResult['data']>> {
     const answer = await call(method, `/api/plugins${path}`, body);
@@ -97,10 +85,10 @@ async function finish(
     body: object = {}
 ): Promise<NonNullable<HttpResult['data']>> {
     const { id } = await ask(method, path, body);
-    const task = await until(`${path} to end`, async () => {
+    const task = await until(async () => {
         const { data } = await call('GET', `/api/tasks/${id}`);
         return ['queued', 'running'].includes(data.state as string) ? null : data;
-    });
+    }, `${path} to end`);
     expect(task.state, `${path}: ${JSON.stringify(task.error)}`).to.equal('succeeded');
     return task.result;
 }
@@ -158,13 +146,13 @@ async function start(): Promise<void> {
         PORTICO_PLUGIN_DIRS: join(folder, 'plugins'),
         PORTICO_SERVICES: 'supervisor'
     });
-    await until('the panel', async () => (await call('GET', '/readyz')).status === 200);
+    await until(async () => (await call('GET', '/readyz')).status === 200, 'the panel');
     await login();
     const states = async (): Promise<readonly string[]> =>
         (await call('GET', '/api/plugins')).data
             .filter((each: { name: string }) => extensions.includes(each.name))
             .map((each: { name: string; state: string }) => `${each.name} ${each.state}`);
-    await until('the extensions', async () => (await states()).every((each) => each.endsWith(' running')));
+    await until(async () => (await states()).every((each) => each.endsWith(' running')), 'the extensions');
     const settings = {
         php: { sitesFolder: join(folder, 'www'), runFolder: join(folder, 'run') },
         database: { dataFolder: join(folder, 'databases') }
@@ -245,11 +233,11 @@ describe('A site of PHP on one machine', patient, () => {
         await ask('PUT', '/firewall/policy', { input: 'drop' });
         await ask('POST', '/firewall/apply', { confirmSeconds: 5 });
         expect([await reached(), (await visit()).status]).to.equal(['timeout', 200]);
-        await until('the rules of before', async () => (await reached()) === 'open');
+        await until(async () => (await reached()) === 'open', 'the rules of before');
         // The guard outside of the panel may be first; the panel says it a moment later.
         await until(
-            'the outcome',
-            async () => (await ask('GET', '/firewall/state')).lastOutcome === 'expired'
+            async () => (await ask('GET', '/firewall/state')).lastOutcome === 'expired',
+            'the outcome'
         );
         const { trialId } = await ask('POST', '/firewall/apply', { confirmSeconds: 60 });
         await ask('POST', '/firewall/confirm', { trialId });
@@ -284,10 +272,10 @@ describe('A site of PHP on one machine', patient, () => {
             ]
         });
         const { id } = await ask('POST', `/backup/plans/${plan.id}/run`, {});
-        const run = await until('the run', async () => {
+        const run = await until(async () => {
             const found = await ask('GET', `/backup/runs/${id}`);
             return found.finishedAt === null ? null : found;
-        });
+        }, 'the run');
         expect([run.state, run.message]).to.equal(['succeeded', null]);
         for (const repository of [local.repositoryId, copyId]) {
             expect((await ask('GET', `/backup/repositories/${repository}/snapshots`)).length).to.equal(1);

@@ -1,7 +1,7 @@
 /** What other programs have in the kernel: read, never changed. */
 import { type PortRange, readPorts } from '../address/ports.ts';
 import type { Listed } from '../kernel/nft.ts';
-import { ownTable } from '../ruleset/ruleset.ts';
+import { isOwnTable } from '../ruleset/ruleset.ts';
 
 /** A program whose rules are in the kernel. */
 export interface ForeignTool {
@@ -45,7 +45,7 @@ export function foreignTools(ruleset: readonly Listed[]): readonly ForeignTool[]
     };
     for (const { rule, chain } of ruleset) {
         const place = rule ?? chain;
-        if (place === undefined || isOwn(place)) {
+        if (place === undefined || isOwnTable(place)) {
             continue;
         }
         const name = rule?.chain ?? chain?.name ?? '';
@@ -63,7 +63,7 @@ export function foreignTools(ruleset: readonly Listed[]): readonly ForeignTool[]
 /** Ports that are translated to another address, by rules of nft or of iptables, as `nft` lists them. */
 export function publishedPorts(ruleset: readonly Listed[]): readonly PublishedPort[] {
     return ruleset.flatMap(({ rule }) => {
-        if (rule === undefined || isOwn(rule)) {
+        if (rule === undefined || isOwnTable(rule)) {
             return [];
         }
         const target = rule.expr
@@ -89,10 +89,6 @@ export function publishedByIptables(text: string): readonly PublishedPort[] {
             ? []
             : [{ protocol: protocol as 'tcp' | 'udp', port: range.from, target }];
     });
-}
-
-function isOwn({ table, family }: { readonly table: string; readonly family: string }): boolean {
-    return table === ownTable.table && family === ownTable.family;
 }
 
 function toolOf(table: string, family: string, chain: string): string {

@@ -3,7 +3,7 @@ import { readPrefix } from '../address/interval.ts';
 import { formatPorts } from '../address/ports.ts';
 import type { Action, Policy } from '../draft/model.ts';
 import type { Listed } from '../kernel/nft.ts';
-import { ownTable } from '../ruleset/ruleset.ts';
+import { isOwnTable } from '../ruleset/ruleset.ts';
 import { type Adopted, type AdoptedRule, adoptedRule, nothingAdopted } from './adopted.ts';
 import { rangesOf } from './kernel.ts';
 
@@ -30,7 +30,7 @@ export function adoptNft(ruleset: readonly Listed[]): Adopted {
     for (const { chain, rule } of ruleset) {
         if (
             chain !== undefined &&
-            !isOwn(chain) &&
+            !isOwnTable(chain) &&
             chain.type === 'filter' &&
             Object.hasOwn(directions, chain.hook ?? '')
         ) {
@@ -54,10 +54,6 @@ export function adoptNft(ruleset: readonly Listed[]): Adopted {
         }
     }
     return { ...nothingAdopted, policy, rules, unmatched };
-}
-
-function isOwn({ table, family }: { readonly table: string; readonly family: string }): boolean {
-    return table === ownTable.table && family === ownTable.family;
 }
 
 function adoptRule(listed: ListedRule, direction: 'in' | 'out' | 'forward'): AdoptedRule | 'base' | null {

@@ -5,7 +5,7 @@ import type { Chain, ChainRule, Element, KernelSet, Ruleset } from './ruleset.ts
 
 /** The names of the sets of bans. */
 export const banSets: Readonly<Record<Family, string>> = { ipv4: 'bans4', ipv6: 'bans6' };
-/** Before the rules. */
+/** Less than that of the chains of rules: the kernel asks the chain of the least priority first. */
 const priority = -20;
 
 /** What a banned address began itself; answers to what this machine asked pass. */

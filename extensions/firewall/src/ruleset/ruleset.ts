@@ -4,6 +4,11 @@ import type { Family } from '../address/interval.ts';
 /** The family and name of the plugin's only table. */
 export const ownTable = { family: 'inet', table: 'portico' } as const;
 
+/** Whether a table is the panel's. */
+export function isOwnTable({ family, table }: { readonly family: string; readonly table: string }): boolean {
+    return family === ownTable.family && table === ownTable.table;
+}
+
 /** A statement of a rule: exactly one key. */
 export type Statement = Readonly<Record<string, unknown>>;
 
