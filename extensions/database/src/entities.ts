@@ -6,7 +6,7 @@ import type { Address, KindName, Level } from './kinds/kind.ts';
 import type { OptionValue, Preset } from './managed/engine.ts';
 
 /** A row as it is read: an empty column is null, never undefined. */
-type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
+export type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
 /** When all databases of a server are dumped by themselves. */
 export interface DumpSchedule {

@@ -1,5 +1,6 @@
 /** The statements of the console, each for the user who ran it. */
 import { HistoryEntity, type HistoryRow } from '../entities.ts';
+import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { mayHoldPassword } from './statement.ts';
 
@@ -43,9 +44,9 @@ export class History {
             ...(serverId === undefined ? {} : { serverId }),
             ...(before === null ? {} : { id: { $lt: before } })
         };
-        const rows = (await this.#ctx.db.read((em) =>
-            em.find(HistoryEntity, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
-        )) as readonly object[] as readonly HistoryRow[];
+        const rows = await this.#ctx.db.read((em) =>
+            findRows(em, HistoryEntity, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
+        );
         return Promise.all(rows.map(async (row) => ({ ...row, sql: await this.#ctx.secrets.open(row.sql) })));
     }
 

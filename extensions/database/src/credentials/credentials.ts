@@ -6,6 +6,7 @@ import { errors, isFailure } from '@portico/sdk';
 import { CredentialEntity, type CredentialRow } from '../entities.ts';
 import type { AccountName, Level } from '../kinds/kind.ts';
 import type { FindTarget } from '../kinds/target.ts';
+import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { makePassword } from './passwords.ts';
 
@@ -152,10 +153,7 @@ export class Credentials {
         );
     }
 
-    async #find(where: object): Promise<readonly CredentialRow[]> {
-        const rows = await this.#ctx.db.read((em) =>
-            em.find(CredentialEntity, where, { orderBy: { id: 'asc' } })
-        );
-        return rows as readonly object[] as readonly CredentialRow[];
+    #find(where: object): Promise<readonly CredentialRow[]> {
+        return this.#ctx.db.read((em) => findRows(em, CredentialEntity, where, { orderBy: { id: 'asc' } }));
     }
 }

@@ -8,6 +8,7 @@ import { DumpEntity, type DumpRow, type ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { KindName } from '../kinds/kind.ts';
 import type { FindTarget } from '../kinds/target.ts';
+import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { dumpCall, toolUser } from './clients.ts';
 import type { DataFolder } from './folder.ts';
@@ -47,19 +48,18 @@ export class Dumps {
             ...(filter.serverId === undefined ? {} : { serverId: filter.serverId }),
             ...(filter.before === null ? {} : { id: { $lt: filter.before } })
         };
-        const found = await this.#options.ctx.db.read((em) =>
-            em.find(DumpEntity, where as object, { orderBy: { id: 'desc' }, limit: filter.limit + 1 })
+        return this.#options.ctx.db.read((em) =>
+            findRows(em, DumpEntity, where, { orderBy: { id: 'desc' }, limit: filter.limit + 1 })
         );
-        return found as readonly object[] as readonly DumpRow[];
     }
 
     /** @throws NOT_FOUND 40400 */
     async get(id: number): Promise<DumpRow> {
-        const found = await this.#options.ctx.db.read((em) => em.findOne(DumpEntity, { id }));
-        if (found === null) {
+        const [found] = await this.#options.ctx.db.read((em) => findRows(em, DumpEntity, { id }));
+        if (found === undefined) {
             throw errors.notFound('There is no dump of that number');
         }
-        return found as object as DumpRow;
+        return found;
     }
 
     /** Removes a dump with its file. */
@@ -303,19 +303,16 @@ export class Dumps {
     /** Removes what a killed panel left half done. */
     async sweep(): Promise<void> {
         const { ctx } = this.#options;
-        const rows = (await ctx.db.read((em) =>
-            em.find(DumpEntity, { state: 'running' })
-        )) as readonly object[] as readonly DumpRow[];
-        for (const row of rows) {
+        for (const row of await ctx.db.read((em) => findRows(em, DumpEntity, { state: 'running' }))) {
             await this.#forget(row);
         }
     }
 
     /** Keeps the newest dumps of each database. */
     async #expire({ id: serverId, dumpSchedule }: ServerRow, database: string): Promise<void> {
-        const rows = (await this.#options.ctx.db.read((em) =>
-            em.find(DumpEntity, { serverId, database, state: 'ready' }, { orderBy: { id: 'desc' } })
-        )) as readonly object[] as readonly DumpRow[];
+        const rows = await this.#options.ctx.db.read((em) =>
+            findRows(em, DumpEntity, { serverId, database, state: 'ready' }, { orderBy: { id: 'desc' } })
+        );
         for (const row of rows.slice(dumpSchedule?.keep ?? this.#options.ctx.settings.dumpsKept)) {
             await this.#forget(row);
         }

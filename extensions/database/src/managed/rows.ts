@@ -10,6 +10,7 @@ import {
 } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { KindName } from '../kinds/kind.ts';
+import { findRows } from '../queries.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { Ctx } from '../settings.ts';
 import type { Engine, Preset } from './engine.ts';
@@ -58,18 +59,18 @@ export class ManagedRows {
 
     /** All, by their numbers. */
     async all(): Promise<ReadonlyMap<number, ManagedRow>> {
-        const rows = (await this.#ctx.db.read((em) => em.find(ManagedEntity, {}))) as readonly object[];
-        return new Map((rows as readonly ManagedRow[]).map((row) => [row.id, row]));
+        const rows = await this.#ctx.db.read((em) => findRows(em, ManagedEntity, {}));
+        return new Map(rows.map((row) => [row.id, row]));
     }
 
     /** @throws NOT_FOUND 40400; NOT_MANAGED 40950 for a server that is only registered */
     async get(id: number): Promise<ManagedServer> {
         const server = await this.#servers.get(id);
-        const managed = await this.#ctx.db.read((em) => em.findOne(ManagedEntity, { id }));
-        if (managed === null) {
+        const [managed] = await this.#ctx.db.read((em) => findRows(em, ManagedEntity, { id }));
+        if (managed === undefined) {
             throw fail.NOT_MANAGED();
         }
-        return { server, managed: managed as object as ManagedRow };
+        return { server, managed };
     }
 
     /** Stores a new server that has still to be made; the password of the panel's account is sealed. Returns its number. @throws CONFLICT 40900 */

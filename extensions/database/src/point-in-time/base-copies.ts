@@ -2,6 +2,7 @@
 import { BaseCopyEntity, type BaseCopyRow } from '../entities.ts';
 import type { MachineAccount } from '../managed/accounts.ts';
 import type { Folders } from '../managed/folders.ts';
+import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 
 /** Makes, lists and removes them. */
@@ -57,10 +58,7 @@ export class BaseCopies {
         }
     }
 
-    async #find(where: object): Promise<readonly BaseCopyRow[]> {
-        const rows = await this.#ctx.db.read((em) =>
-            em.find(BaseCopyEntity, where, { orderBy: { id: 'asc' } })
-        );
-        return rows as readonly object[] as readonly BaseCopyRow[];
+    #find(where: object): Promise<readonly BaseCopyRow[]> {
+        return this.#ctx.db.read((em) => findRows(em, BaseCopyEntity, where, { orderBy: { id: 'asc' } }));
     }
 }

@@ -7,6 +7,7 @@ import { ServerEntity, type ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Address, Login } from '../kinds/kind.ts';
 import { kinds } from '../kinds/kinds.ts';
+import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { addressOf, type Connections } from './connections.ts';
 import { type ChangedServer, type NewServer, usualTls } from './input.ts';
@@ -32,9 +33,7 @@ export class Servers {
 
     /** All servers, by name. */
     async list(): Promise<readonly ServerRow[]> {
-        return this.#ctx.db.read(async (em) =>
-            rowsOf(await em.find(ServerEntity, {}, { orderBy: { name: 'asc' } }))
-        );
+        return this.#ctx.db.read((em) => findRows(em, ServerEntity, {}, { orderBy: { name: 'asc' } }));
     }
 
     /** One server. @throws NOT_FOUND 40400 */
@@ -294,16 +293,11 @@ export class Servers {
 
 /** @throws NOT_FOUND 40400 */
 async function findServer(em: EntityManager, id: number): Promise<ServerRow> {
-    const row = await em.findOne(ServerEntity, { id }, { refresh: true });
-    if (row === null) {
+    const [row] = await findRows(em, ServerEntity, { id }, { refresh: true });
+    if (row === undefined) {
         throw errors.notFound('There is no server of that number');
     }
-    return rowsOf([row])[0] as ServerRow;
-}
-
-/** The entity's type allows undefined in a nullable column; the database gives null. */
-function rowsOf(rows: readonly object[]): ServerRow[] {
-    return rows as ServerRow[];
+    return row;
 }
 
 function defined<T extends object>(input: T): { [K in keyof T]: Exclude<T[K], undefined> } {
