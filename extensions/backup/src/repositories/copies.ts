@@ -44,6 +44,6 @@ export class Copies {
         } finally {
             this.#snapshots.forget(to.id);
         }
-        await this.#snapshots.refresh(to, signal);
+        await this.#snapshots.list(to, signal);
     }
 }

@@ -2,7 +2,7 @@
 import type { Logger } from '@portico/sdk';
 
 /** Counts the users of each repository, and keeps its mark. */
-export class Uses {
+export class Marks {
     readonly #log: Logger;
     readonly #mark: (id: number, isUsed: boolean) => Promise<void>;
     readonly #users = new Map<number, number>();

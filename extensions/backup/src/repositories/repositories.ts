@@ -14,6 +14,7 @@ import type { Target } from '../targets/target.ts';
 import type { Targets } from '../targets/targets.ts';
 import { checkFields, checkPlace, connectionOf, type RepositoryInput, secretsOf } from './input.ts';
 import { requireEmpty, requireFolder } from './local-folder.ts';
+import { Marks } from './marks.ts';
 import {
     connectionIn,
     namesOf,
@@ -22,7 +23,6 @@ import {
     statusOf,
     uniquePlace
 } from './stored.ts';
-import { Uses } from './uses.ts';
 
 /** What can be changed of a repository, as it was sent. */
 export type RepositoryChange = Readonly<Record<string, unknown>> & {
@@ -46,14 +46,14 @@ export class Repositories {
     readonly #writers = new KeyedMutex();
     readonly #creations = new KeyedMutex();
     readonly #busy = new Map<number, number>();
-    readonly #uses: Uses;
+    readonly #marks: Marks;
 
     constructor(ctx: Ctx, restic: Restic, targets: Targets, rclone: Rclone) {
         this.#ctx = ctx;
         this.#restic = restic;
         this.#targets = targets;
         this.#rclone = rclone;
-        this.#uses = new Uses(ctx.log, (id, isUsed) => this.#know(id, { isUsed }));
+        this.#marks = new Marks(ctx.log, (id, isUsed) => this.#know(id, { isUsed }));
     }
 
     list(): Promise<readonly RepositoryRow[]> {
@@ -302,7 +302,7 @@ export class Repositories {
 
     /** Runs work while which restic locks the repository. It is marked meanwhile, so that the next start finds what a killed panel left locked. */
     using<T>(id: number, work: () => Promise<T>): Promise<T> {
-        return this.#uses.during(id, work);
+        return this.#marks.during(id, work);
     }
 
     /** Removes the locks that a killed panel left: only those whose program has ended. A repository that does not answer keeps nothing from its start, and is tried again at the next one. */
@@ -310,7 +310,7 @@ export class Repositories {
         const options = { timeoutSeconds: unlockSeconds, signal: this.#ctx.signal };
         for (const row of (await this.list()).filter((each) => statusOf(each).isUsed === true)) {
             const unlock = async () => this.#restic.run(await this.target(row), ['unlock'], options);
-            void this.#alone(row.id, () => this.#uses.recover(row.id, unlock)).catch((error: unknown) =>
+            void this.#alone(row.id, () => this.#marks.recover(row.id, unlock)).catch((error: unknown) =>
                 this.#ctx.log.warn('A stale lock could not be removed', {
                     repository: row.id,
                     error: String(error)

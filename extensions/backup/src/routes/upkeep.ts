@@ -253,6 +253,7 @@ function registerCopy(ctx: Ctx, { repositories, copies, snapshots }: Services): 
             return reply.accepted(
                 await ctx.task(options, async ({ signal }) => {
                     await repositories.writing(to.id, () => copies.copy(from, to, wanted, signal));
+                    await snapshots.measure(to, signal);
                     return { copied: wanted.length };
                 })
             );

@@ -1,7 +1,14 @@
 /** Runs of plans: queued, executed as tasks, recorded, and tried again when they fail. */
 import { type Actor, errors, KeyedMutex } from '@portico/sdk';
 
-import { PlanEntity, RunEntity, type RunRow, type RunState, type Trigger } from '../entities.ts';
+import {
+    PlanEntity,
+    type RepositoryRow,
+    RunEntity,
+    type RunRow,
+    type RunState,
+    type Trigger
+} from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Plan, Plans } from '../plans/plans.ts';
 import { findRuns } from '../queries.ts';
@@ -252,15 +259,19 @@ export class Runs {
         }
     }
 
-    /** Plans another try of a run that failed, and reads the sizes of the repository once a day. */
+    /** Plans another try of a run that failed, and reads the sizes of its repositories once a day. */
     async #after(plan: Plan, id: number, state: RunState): Promise<void> {
         const { ctx, repositories, snapshots } = this.#services;
         const run = await this.get(id);
         if (state === 'failed' && run.attempt <= plan.retries && plan.enabled) {
             this.#planRetry(plan, run, backoffOf(plan, run.attempt));
         }
-        const row = await repositories.get(plan.repositoryId);
-        if (state === 'succeeded' && (statusOf(row).readAt ?? 0) < Date.now() - dayMs) {
+        if (state !== 'succeeded') {
+            return;
+        }
+        const used = new Set([plan.repositoryId, ...plan.copyTo]);
+        const isOld = (row: RepositoryRow) => (statusOf(row).readAt ?? 0) < Date.now() - dayMs;
+        for (const row of (await repositories.list()).filter((each) => used.has(each.id) && isOld(each))) {
             await repositories.see(row.id, null, { readAt: Date.now() });
             void snapshots
                 .measure(row, ctx.signal)
