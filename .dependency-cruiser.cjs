@@ -4,7 +4,7 @@
 
 const FEATURE = 'core/src/features/([^/]+)/';
 const ENTRIES = 'core/src/(?:bundled|main)\\.ts$|core/src/cli/portico\\.ts$';
-// The doors of the SDK's package: for everybody, and for the core and the registry, which plug their ports into its boundary.
+// The entries of the SDK's package: for all, and for the core and the registry, which plug their ports into its boundary.
 const SDK = 'sdk/src/(index|db)\\.ts$';
 const SDK_INSIDE = 'sdk/src/(index|db|host|page/model)\\.ts$';
 const OURS = '^(core|sdk|registry|extensions|test|tools)/';

@@ -287,6 +287,7 @@ function fault(code: ManifestFault['code'], message: string): { readonly fault: 
     return { fault: { code, message } };
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+/** Whether a value of JSON is an object, and no list. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
     return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

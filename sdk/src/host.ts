@@ -14,7 +14,7 @@ export { boundaryErrors, failureOf } from './boundary/failures.ts';
 export { coversProgram, Grants, type Capabilities } from './boundary/grants.ts';
 export { createGuest, type GuestOptions } from './boundary/guest/guest.ts';
 export { Link, type Port } from './boundary/link.ts';
-export { deepFreeze, plainCopy } from './boundary/plain.ts';
+export { deepFreeze, isFields, plainCopy } from './boundary/plain.ts';
 export type {
     Asker,
     ContractAnswer,

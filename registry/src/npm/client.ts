@@ -7,6 +7,7 @@ import pacote, { type FetchOptions, type PickedManifest } from 'pacote';
 import ssri from 'ssri';
 
 import { InstallFailure } from '../failure.ts';
+import { isObject } from '../manifest.ts';
 import type { InstallLimits, Signature } from '../ports.ts';
 import type { Listing } from '../resolve/choose.ts';
 import { type Budget, inspectArchive } from './archive.ts';
@@ -238,10 +239,6 @@ export function reject(error: unknown, what: string): never {
     throw new InstallFailure('REGISTRY_UNREACHABLE', `The registry did not deliver ${what}: ${message}`, {
         cause: error
     });
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Whether the archive is what the caller named. */

@@ -2,6 +2,7 @@
  * What a schema or a route says to the pages beyond its type: one object with a closed vocabulary, `x-ui` in the OpenAPI document. A
  * word that is not in it is refused when the route is mounted, so that a misspelled hint is not ignored in silence.
  */
+import { isFields } from '../boundary/plain.ts';
 
 /** How a value is entered, where its type alone does not say it. */
 export type Widget = 'lines' | 'cron' | 'path' | 'host' | 'account' | 'hidden';
@@ -99,7 +100,7 @@ const property: Readonly<Record<keyof PropertyUi, Check>> = {
     advanced: flag,
     column: [(value) => value === false || place[0](value), `false, or ${place[1]}`],
     tones: [
-        (value) => isObject(value) && Object.values(value).every((each) => tone[0](each)),
+        (value) => isFields(value) && Object.values(value).every((each) => tone[0](each)),
         `an object whose values are ${tone[1]}`
     ],
     ref: text
@@ -113,7 +114,7 @@ const route: Readonly<Record<keyof RouteUi, Check>> = {
     empty: text,
     order: place,
     links: [
-        (value) => isObject(value) && Object.entries(value).every(([name, link]) => isLink(name, link)),
+        (value) => isFields(value) && Object.entries(value).every(([name, link]) => isLink(name, link)),
         'an object of { operationId, parameters }, with names of letters, digits, dots, dashes and underscores'
     ],
     deadline: [
@@ -129,7 +130,7 @@ export const faultOfPropertyUi = (value: unknown): string | null => faultOf(valu
 export const faultOfRouteUi = (value: unknown): string | null => faultOf(value, route);
 
 function faultOf(value: unknown, vocabulary: Readonly<Record<string, Check>>): string | null {
-    if (!isObject(value)) {
+    if (!isFields(value)) {
         return 'ui is an object';
     }
     for (const [key, given] of Object.entries(value)) {
@@ -147,27 +148,23 @@ function faultOf(value: unknown, vocabulary: Readonly<Record<string, Check>>): s
 function isLink(name: string, link: unknown): boolean {
     return (
         /^[A-Za-z0-9._-]{1,64}$/.test(name) &&
-        isObject(link) &&
+        isFields(link) &&
         Object.keys(link).every((key) => key === 'operationId' || key === 'parameters') &&
         text[0](link['operationId']) &&
-        isObject(link['parameters']) &&
+        isFields(link['parameters']) &&
         Object.values(link['parameters']).every((field) => text[0](field))
     );
 }
 
 function isDeadline(value: unknown): boolean {
-    if (!isObject(value)) {
+    if (!isFields(value)) {
         return false;
     }
     const { until, question, keep, undo, body = {}, ...others } = value;
     return (
         Object.keys(others).length === 0 &&
         [until, question, keep, undo].every((each) => text[0](each)) &&
-        isObject(body) &&
+        isFields(body) &&
         Object.values(body).every((each) => text[0](each))
     );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 /** Stores the settings of plugins with their secrets sealed under a label of the plugin's name and package. */
 import { errors } from '../../plugin-errors.ts';
+import { isFields } from '../plain.ts';
 import { mapSecrets } from './secrets.ts';
 
 /** Seals texts under a label, and opens them under the same label. */
@@ -58,7 +59,7 @@ export function mergeSettings(before: Values, change: Values): Values {
 
 /** An own property only: an empty object has no setting `constructor`. */
 function ownOf(value: unknown, key: string): unknown {
-    return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+    return isFields(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 function withKept(value: unknown, before: unknown, path: string): unknown {
@@ -74,7 +75,7 @@ function withKept(value: unknown, before: unknown, path: string): unknown {
             )
         );
     }
-    if (isObject(value)) {
+    if (isFields(value)) {
         if (Object.hasOwn(value, '~sealed')) {
             throw errors.invalid([
                 { path, message: `${path} has a value that only the panel could have sealed` }
@@ -97,19 +98,15 @@ function mapSealed(value: unknown, change: (sealed: Sealed) => unknown): unknown
     if (isSealed(value)) {
         return change(value);
     }
-    return isObject(value)
+    return isFields(value)
         ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapSealed(item, change)]))
         : value;
 }
 
 function isSealed(value: unknown): value is Sealed {
-    return isObject(value) && typeof value['~sealed'] === 'string';
+    return isFields(value) && typeof value['~sealed'] === 'string';
 }
 
 function isMask(value: unknown): boolean {
-    return isObject(value) && value['set'] === true && Object.keys(value).length === 1;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isFields(value) && value['set'] === true && Object.keys(value).length === 1;
 }

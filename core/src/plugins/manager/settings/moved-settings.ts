@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 
-import { labelOf } from '@portico/sdk/host';
+import { isFields, labelOf } from '@portico/sdk/host';
 
 import type { Keyring } from '../../../platform/keys/keyring.ts';
 
@@ -85,7 +85,7 @@ function apart(values: Values, secretOf: (value: unknown, place: Place) => strin
         if (Array.isArray(value)) {
             return value.map((item, at) => take(item, [...place, String(at)], null));
         }
-        return isObject(value)
+        return isFields(value)
             ? Object.fromEntries(
                   Object.entries(value).flatMap(([key, item]) => {
                       const rest = take(item, [...place, key], undefined);
@@ -153,13 +153,9 @@ function placeOf(pointer: string): Place {
 }
 
 function isSealed(value: unknown): value is { readonly '~sealed': string } {
-    return isObject(value) && typeof value['~sealed'] === 'string';
+    return isFields(value) && typeof value['~sealed'] === 'string';
 }
 
 function isContainer(value: unknown): value is object {
     return typeof value === 'object' && value !== null;
-}
-
-function isObject(value: unknown): value is Values {
-    return isContainer(value) && !Array.isArray(value);
 }

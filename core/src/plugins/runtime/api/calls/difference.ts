@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { PlannedChange } from '@portico/sdk';
+import { isFields } from '@portico/sdk/host';
 
 const deepest = 6;
 
@@ -10,7 +11,7 @@ export function differences(before: unknown, after: unknown, path: readonly stri
     if (isDeepStrictEqual(before, after)) {
         return [];
     }
-    if (!isObject(before) || !isObject(after) || path.length >= deepest) {
+    if (!isFields(before) || !isFields(after) || path.length >= deepest) {
         return [
             {
                 path: path.join('.'),
@@ -22,9 +23,4 @@ export function differences(before: unknown, after: unknown, path: readonly stri
     return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) =>
         differences(before[key], after[key], [...path, key])
     );
-}
-
-/** Whether plain data is an object with fields. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,12 +3,12 @@
  * checked by the code that would check the call itself; decision 19 says how far a rehearsal goes.
  */
 import { type AnySchema, type ApiAnswer, createFailure, type Plan } from '@portico/sdk';
-import { mapSecrets, secretPaths } from '@portico/sdk/host';
+import { isFields, mapSecrets, secretPaths } from '@portico/sdk/host';
 
 import { Rehearsal } from '../../../../server/http/request/rehearsal.ts';
 import { type CatalogueEntry, findByPath } from '../catalogue.ts';
 import { callRoute } from './call.ts';
-import { differences, isObject } from './difference.ts';
+import { differences } from './difference.ts';
 import {
     admitCall,
     type Admitted,
@@ -120,7 +120,7 @@ function afterOf(
         return masked(reply, route.returns);
     }
     const given = masked(payload ?? null, route.validate?.payload);
-    return info.method === 'PUT' && isObject(before) && isObject(given) ? { ...before, ...given } : given;
+    return info.method === 'PUT' && isFields(before) && isFields(given) ? { ...before, ...given } : given;
 }
 
 function masked(value: unknown, schema: AnySchema | undefined): unknown {
@@ -173,7 +173,7 @@ function undoOf(
 ): Plan['undo'] {
     const { id, params } = call;
     const given = params === undefined ? {} : { params };
-    if (info.method === 'PUT' && isObject(before) && isObject(call.payload)) {
+    if (info.method === 'PUT' && isFields(before) && isFields(call.payload)) {
         const secrets = new Set(
             route.validate?.payload === undefined
                 ? []
