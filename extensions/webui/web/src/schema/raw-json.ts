@@ -12,9 +12,10 @@ export class RawJson {
 
 /** Fails when such a text stands in the value of a form. @throws ApiFailure that says it at each of these fields */
 export function assertJson(value: unknown): void {
-    const errors = pathsOf(value, []).map((path) => ({ path, message: t('This is not JSON') }));
+    const message = t('This is not JSON');
+    const errors = pathsOf(value, []).map((path) => ({ path, message }));
     if (errors.length > 0) {
-        throw new ApiFailure(400, { code: 40_000, message: 'The form is not sent', data: { errors } }, null);
+        throw new ApiFailure(400, { code: 40_000, message, data: { errors } }, null);
     }
 }
 
