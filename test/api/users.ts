@@ -362,9 +362,13 @@ describe('/api/users/roles', () => {
                 'hosts:write'
             ].sort()
         );
-        expect(admin?.permissions).to.equal(
-            (await ask('GET', '/api/users/permissions')).data.map(({ name }: { name: string }) => name)
-        );
+        const { data: known } = await ask('GET', '/api/users/permissions');
+        expect(admin?.permissions).to.equal(known.map(({ name }: { name: string }) => name));
+        expect(
+            known
+                .filter(({ dangerous }: { dangerous: boolean }) => dangerous)
+                .map(({ name }: { name: string }) => name)
+        ).to.equal(['hosts:unsafe', 'import:run', 'plugins:manage', 'settings:write', 'users:write']);
         expect(await code(ask('PUT', '/api/users/roles/viewer', { permissions: ['hosts:write'] }))).to.equal(
             40300
         );

@@ -16,7 +16,11 @@ for (const type of ['openai', 'anthropic'] as const) {
         before(async () => {
             rig = await createAiRig({
                 type,
-                provider: { prices: { input: 2, output: 10 } },
+                provider: {
+                    prices: { input: 2, output: 10 },
+                    headers: { 'x-team': 'panel' },
+                    maxOutputTokens: 777
+                },
                 patienceMs: 600,
                 settings: { tokensPerDay: 10_000_000 }
             });
@@ -50,6 +54,7 @@ for (const type of ['openai', 'anthropic'] as const) {
             expect(asked?.headers[type === 'openai' ? 'authorization' : 'x-api-key']).to.equal(
                 type === 'openai' ? 'Bearer key-of-test' : 'key-of-test'
             );
+            expect([asked?.headers['x-team'], asked?.body.max_tokens]).to.equal(['panel', 777]);
         });
 
         it('gives the model what was said before, in order', async () => {

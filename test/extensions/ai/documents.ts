@@ -210,6 +210,10 @@ describe('documents', { timeout: 60_000 }, () => {
             }
         ]);
         expect(JSON.stringify(rig.model.questions[0]?.body)).to.include('2: rm $x');
+        rig.model.say(report());
+        await stream('/review', { source: { route: 'engine.logs' } });
+        const sent = JSON.stringify(rig.model.questions.at(-1)?.body);
+        expect(sent).to.include('bind() to').and.to.not.include('tiger99');
         const files = [1, 2, 3].map((n) => ({ name: `${n}`, text: 'x'.repeat(400_000) }));
         expect((await rig.host.as(reader).post('/review', { files })).code).to.equal(40001);
     });

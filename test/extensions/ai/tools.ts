@@ -552,6 +552,11 @@ describe('tools', { timeout: 60_000 }, () => {
         const events = await say('List the notes for ever');
         expect(dataOf(events, 'end').reason).to.equal('limit');
         expect(events.filter(({ event }) => event === 'call').length).to.equal(12);
+        await rig.host.setSettings({ requestsPerMinute: 600, steps: 2 });
+        rig.model.reset();
+        const fewer = await say('List the notes for ever');
+        expect(fewer.filter(({ event }) => event === 'call').length).to.equal(2);
+        await rig.host.setSettings({ requestsPerMinute: 600 });
         rig.model.otherwise = { text: 'Nothing was said for this.' };
     });
 
@@ -578,5 +583,9 @@ describe('tools', { timeout: 60_000 }, () => {
         expect(shown[1].length).to.equal(33);
         expect(JSON.stringify(rig.model.questions[0]?.body.tools).length).to.be.below(65_536);
         expect(dataOf(events, 'result').code).to.equal(0);
+        await rig.host.setSettings({ requestsPerMinute: 600, toolsPerRequest: 8 });
+        await say('Handle a thing of the fleet');
+        expect(rig.model.questions.at(-1)?.body.tools.length).to.equal(9);
+        await rig.host.setSettings({ requestsPerMinute: 600 });
     });
 });

@@ -117,6 +117,8 @@ describe('inspections', { timeout: 60_000 }, () => {
             'admin'
         );
         expect(set.data).to.include({ enabled: true, time: '06:30', username: 'admin', version: 2 });
+        const next = await rig.host.schedules.next('inspection');
+        expect(next?.toLocaleTimeString('de', { timeZone: 'Europe/Berlin' })).to.equal('06:30:00');
         await rig.host.schedules.run('inspection');
         const [one] = (await rig.ask('GET', '/inspections')).data;
         expect(one).to.include({ trigger: 'daily', username: 'admin', summary: 'shop.acme.com is refused.' });
@@ -197,6 +199,10 @@ describe('policies', { timeout: 60_000 }, () => {
         const rig = await createAiRig({ provider: null, now });
         mount(rig);
         const { id } = await policy(rig, { severity: 'warning', perDay: 2, cooldownSeconds: 300 });
+        const others = [
+            await policy(rig, { name: 'Errors', severity: 'error' }),
+            await policy(rig, { name: 'Off', enabled: false })
+        ];
         await raise(rig, 'backup.failed');
         await raise(rig, 'monitoring.alert-firing', 'Something else');
         expect(await runs(rig, id)).to.equal([]);
@@ -216,6 +222,9 @@ describe('policies', { timeout: 60_000 }, () => {
             Array(2).fill('Policy Restart web suggests: container.restart')
         );
         expect(restarts).to.equal([]);
+        for (const other of others) {
+            expect(await runs(rig, other.id)).to.equal([]);
+        }
         await raise(rig, 'ai.policy-suggests');
         await rig.close();
     });
@@ -306,7 +315,11 @@ describe('policies', { timeout: 60_000 }, () => {
                 )
             ).code
         ).to.equal(40001);
+        await rig.ask('POST', `/policies/${id}/authorize`, undefined, 'admin');
+        const valid = () => rig.host.mandates.list().filter(({ ended }) => !ended);
+        expect(valid()).to.have.length(1);
         expect((await rig.ask('DELETE', `/policies/${id}`, undefined, 'admin')).code).to.equal(0);
+        expect(valid()).to.equal([]);
         await rig.close();
     });
 });

@@ -47,6 +47,12 @@ describe('limits', { timeout: 60_000 }, () => {
         rig.time.at = noon + 12 * hour;
         rig.model.say({ text: 'a', usage: { input: 10, output: 10 } });
         expect(dataOf(await rig.say(id, 'small'), 'end').reason).to.equal('stop');
+        // Those of a month are of all users.
+        await rig.host.setSettings({ requestsPerMinute: 600, tokensPerMonth: 1_720 });
+        const other = await rig.conversation('oscar');
+        const refused = await rig.ask('POST', `/conversations/${other}/messages`, { text: 'x' }, 'oscar');
+        expect([refused.code, refused.data.limit]).to.equal([42950, 'tokensPerMonth']);
+        expect(rig.model.questions.length).to.equal(2);
         await rig.close();
     });
 
@@ -108,6 +114,7 @@ describe('GET /usage', { timeout: 60_000 }, () => {
         ]);
         expect(await by('admin', 'by=provider')).to.equal([['Test', 1_500_000]]);
         expect(await by('admin', 'by=user&from=2026-05-21T00:00:00Z')).to.equal([['oscar', 300_000]]);
+        expect(await by('oscar', 'by=day&to=2026-05-20T23:59:59Z')).to.equal([['2026-05-20', 600_000]]);
         await rig.close();
     });
 });
