@@ -129,15 +129,9 @@ describe('docs/plugins/first-page.md', { timeout: limitMs }, () => {
         await frame.getByRole('button', { name: 'Greet Ben' }).click();
         await page.getByRole('dialog').getByRole('button', { name: 'Greet' }).click();
         await page.getByText('Hello, Ben').waitFor();
-        // The panel of `portico plugin dev` has no document of its API. The pages ask for it beside all else.
-        await until(() => faults.missing.length > 0, 'the pages to ask for the document of the API');
-        const missing = [...new Set(faults.missing)];
-        expect({ ...faults, missing }).to.equal({
-            policy: [],
-            errors: [],
-            foreign: [],
-            missing: ['/api/openapi.json']
-        });
+        // While the plugin is reloaded, its operations are in no document for a moment, in which the open page may ask for them.
+        const missing = faults.missing.filter((path) => path !== '/api/openapi.json');
+        expect({ ...faults, missing }).to.equal({ policy: [], errors: [], foreign: [], missing: [] });
         const types = readFileSync(join(plugin, 'page-operations.d.ts'), 'utf8');
         expect(types.match(/readonly "tea\./g)).to.have.length(1);
         expect(types).to.contain(
