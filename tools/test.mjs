@@ -14,7 +14,6 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 
 import { runCheck, runFile, stopAll } from './run.mjs';
-import { ensureBundle } from './setup.mjs';
 
 const CHECKS = ['types', 'layers', 'format', 'lint', 'dead'];
 const NOT_TESTS = new Set(['node_modules', 'support', 'fixtures', 'golden', 'types', 'bench']);
@@ -64,9 +63,6 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 }
 
 const files = quick ? [] : discover(named.length > 0 ? named : ['test']);
-if (files.length > 0) {
-    ensureBundle();
-}
 const jobs = [
     ...(named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name))),
     ...files.map((file) => () => runFile(file, { limitMinutes: LIMIT_MINUTES }))

@@ -101,7 +101,9 @@ export class Resources {
         }
         const { truncated } = answer;
         return {
-            ...{ uri, mimeType: json, text: textOf(answer) },
+            uri,
+            mimeType: json,
+            text: textOf(answer),
             ...(truncated === undefined ? {} : { _meta: { 'portico/truncated': truncated } })
         };
     }
@@ -126,7 +128,9 @@ export class Resources {
         }
         const bytes = Buffer.byteLength(text);
         return {
-            ...{ uri, mimeType, text },
+            uri,
+            mimeType,
+            text,
             ...(truncated ? { _meta: { 'portico/truncated': { bytes } } } : {})
         };
     }
