@@ -5,9 +5,9 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { queries } from './api/queries.ts';
 import { isLoggedIn, onChange } from './api/session/session.ts';
-import { Conflicts } from './kit/conflict.tsx';
-import { Questions } from './kit/questions.tsx';
-import { Toasts } from './kit/toast.tsx';
+import { Conflicts } from './kit/dialogs/conflict.tsx';
+import { Questions } from './kit/dialogs/questions.tsx';
+import { Toasts } from './kit/dialogs/toast.tsx';
 import { Login } from './pages/login/login.tsx';
 import { SessionEnd } from './pages/login/session-end.tsx';
 import { Shell } from './shell/shell.tsx';

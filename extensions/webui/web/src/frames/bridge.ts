@@ -7,8 +7,8 @@ import { invalidate } from '../api/queries.ts';
 import { follow } from '../api/streams.ts';
 import type { Operation } from '../generated/operations.ts';
 import { pathOf, save, showIfTask } from '../generated/run.ts';
-import { confirm } from '../kit/questions.tsx';
-import { toast, toastBad } from '../kit/toast.tsx';
+import { confirm } from '../kit/dialogs/questions.tsx';
+import { toast, toastBad } from '../kit/dialogs/toast.tsx';
 import type { BroughtPage } from '../schema/document.ts';
 import { t } from '../words/t.ts';
 import { findAllowed } from './allowed.ts';
@@ -177,7 +177,7 @@ export class Bridge {
             const response = await exchange(operation.method, path, { bytes: body, headers, signal });
             return this.#done(operation, await readAnswer(response));
         }
-        const { uploadByTus } = await import('../kit/upload.ts');
+        const { uploadByTus } = await import('../kit/forms/upload.ts');
         await uploadByTus(path, body, {
             metadata: record(params['tus']),
             signal,

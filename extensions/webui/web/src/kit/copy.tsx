@@ -1,7 +1,7 @@
 import { copyText } from '../browser/clipboard.ts';
 import { t } from '../words/t.ts';
 import { Button } from './button.tsx';
-import { toast } from './toast.tsx';
+import { toast } from './dialogs/toast.tsx';
 
 /** Copies a text, and says whether that worked. */
 export function CopyButton({ text }: { readonly text: string }) {

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 
 import { useListPath } from '../api/document.ts';
 import { useRead } from '../api/queries.ts';
-import { CodeBox, isCode } from '../kit/code.tsx';
+import { CodeBox, isCode } from '../kit/forms/code.tsx';
 import { t } from '../words/t.ts';
 import { RawJson } from './raw-json.ts';
 import { type Plain, plain, type Schema } from './schema.ts';

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
-import { Text } from '../kit/text.tsx';
+import { Text } from '../kit/display/text.tsx';
 import { t } from '../words/t.ts';
 import { Entry as Control } from './entries.tsx';
 import { ItemsEntry } from './items.tsx';

@@ -4,7 +4,7 @@ import { useRef, useState } from 'preact/hooks';
 
 import { ApiFailure } from '../api/failure.ts';
 import { Button } from '../kit/button.tsx';
-import { useSubmit } from '../kit/once.ts';
+import { useSubmit } from '../kit/forms/once.ts';
 import { t } from '../words/t.ts';
 import { Properties } from './fields.tsx';
 import { assertJson } from './raw-json.ts';

@@ -4,7 +4,7 @@ import { useId } from 'preact/hooks';
 
 import { Button } from '../kit/button.tsx';
 import { Icon } from '../kit/icon.tsx';
-import { Text } from '../kit/text.tsx';
+import { Text } from '../kit/display/text.tsx';
 import { t } from '../words/t.ts';
 
 type Values = Readonly<Record<string, unknown>>;

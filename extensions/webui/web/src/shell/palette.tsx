@@ -4,7 +4,7 @@ import { useLocation } from 'wouter-preact';
 
 import { useMay, useRead } from '../api/queries.ts';
 import { logOut } from '../api/session/login.ts';
-import { Dialog } from '../kit/dialog.tsx';
+import { Dialog } from '../kit/dialogs/dialog.tsx';
 import { chooseLanguage, language } from '../words/language.ts';
 import { t } from '../words/t.ts';
 import { usePlaces } from './places.ts';

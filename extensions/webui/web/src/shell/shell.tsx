@@ -10,7 +10,7 @@ import type { Me } from '../api/session/login.ts';
 import { Button } from '../kit/button.tsx';
 import { Icon } from '../kit/icon.tsx';
 import { Page, Waiting } from '../kit/page.tsx';
-import { askToStepUp } from '../kit/questions.tsx';
+import { askToStepUp } from '../kit/dialogs/questions.tsx';
 import { useStore } from '../kit/store.ts';
 import { ForcedPassword } from '../pages/account/password.tsx';
 import { ForcedTotp } from '../pages/account/totp.tsx';

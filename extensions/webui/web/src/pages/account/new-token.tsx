@@ -6,10 +6,10 @@ import { ApiFailure } from '../../api/failure.ts';
 import { invalidate, useMe } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
-import { useSubmit } from '../../kit/once.ts';
+import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { useSubmit } from '../../kit/forms/once.ts';
 import { Waiting } from '../../kit/page.tsx';
-import { TextField } from '../../kit/text-field.tsx';
+import { TextField } from '../../kit/forms/text-field.tsx';
 import { inWords } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 

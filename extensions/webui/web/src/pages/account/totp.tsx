@@ -7,7 +7,7 @@ import { invalidate } from '../../api/queries.ts';
 import { logOut } from '../../api/session/login.ts';
 import { Button } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy.tsx';
-import { TextField } from '../../kit/text-field.tsx';
+import { TextField } from '../../kit/forms/text-field.tsx';
 import { SchemaForm } from '../../schema/form.tsx';
 import type { Schema } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';

@@ -3,7 +3,7 @@ import { Link } from 'wouter-preact';
 
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
-import { FilterText, useQueryValue } from '../../kit/filter.tsx';
+import { FilterText, useQueryValue } from '../../kit/forms/filter.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { Tabs, useTab } from '../../kit/tabs.tsx';

@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 
 import { invalidate } from '../../api/queries.ts';
 import { send } from '../../api/streams.ts';
-import { toastBad, toastFailure } from '../../kit/toast.tsx';
+import { toastBad, toastFailure } from '../../kit/dialogs/toast.tsx';
 import { t } from '../../words/t.ts';
 import { base, type Called } from './assistant-view.ts';
 

@@ -6,7 +6,7 @@ import { useRead } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
 import { Waiting } from '../../kit/page.tsx';
-import { toastFailure } from '../../kit/toast.tsx';
+import { toastFailure } from '../../kit/dialogs/toast.tsx';
 import { t } from '../../words/t.ts';
 import { useAnswer } from './answering.ts';
 import { ApprovalCard } from './approval.tsx';

@@ -1,6 +1,6 @@
 /** One question or answer, with the calls that it made. */
-import { Text } from '../../kit/text.tsx';
-import { Badge, Json } from '../../kit/value.tsx';
+import { Text } from '../../kit/display/text.tsx';
+import { Badge, Json } from '../../kit/display/value.tsx';
 import { t } from '../../words/t.ts';
 import { type Called, piecesOf } from './assistant-view.ts';
 

@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
 import { Button } from '../../kit/button.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
-import { TextField } from '../../kit/text-field.tsx';
-import { toastFailure } from '../../kit/toast.tsx';
+import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { TextField } from '../../kit/forms/text-field.tsx';
+import { toastFailure } from '../../kit/dialogs/toast.tsx';
 import { showTask } from '../../shell/tasks.tsx';
 import { t } from '../../words/t.ts';
 import { keyOf, type RestoreItem } from './backup-view.ts';

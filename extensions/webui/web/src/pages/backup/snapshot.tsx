@@ -7,7 +7,7 @@ import { useMay, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
-import { toastFailure } from '../../kit/toast.tsx';
+import { toastFailure } from '../../kit/dialogs/toast.tsx';
 import { fullTime, quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import {

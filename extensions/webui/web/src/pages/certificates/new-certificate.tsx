@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
 import { invalidate } from '../../api/queries.ts';
-import { Dialog } from '../../kit/dialog.tsx';
-import { toast } from '../../kit/toast.tsx';
+import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { toast } from '../../kit/dialogs/toast.tsx';
 import { filled } from '../../schema/changes.ts';
 import { SchemaForm } from '../../schema/form.tsx';
 import type { Schema } from '../../schema/schema.ts';

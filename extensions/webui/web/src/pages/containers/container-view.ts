@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
 import { follow } from '../../api/streams.ts';
-import { carryOut } from '../../kit/carry-out.ts';
+import { carryOut } from '../../kit/dialogs/carry-out.ts';
 import type { Tone } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 

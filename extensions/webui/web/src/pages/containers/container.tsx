@@ -4,7 +4,7 @@ import { Link } from 'wouter-preact';
 
 import { invalidate, useMay, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
-import { Log } from '../../kit/log.tsx';
+import { Log } from '../../kit/display/log.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { Tabs, useTab } from '../../kit/tabs.tsx';
 import { t } from '../../words/t.ts';

@@ -1,7 +1,7 @@
 /** Figures of a container over the last minutes, as they come. */
 import { useMemo, useState } from 'preact/hooks';
 
-import { Chart } from '../../kit/chart.tsx';
+import { Chart } from '../../kit/display/chart.tsx';
 import { t } from '../../words/t.ts';
 import { type Stats, useEvents } from './container-view.ts';
 

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
 import { Button } from '../../kit/button.tsx';
-import { TerminalBox } from '../../kit/terminal.tsx';
+import { TerminalBox } from '../../kit/display/terminal.tsx';
 import { t } from '../../words/t.ts';
 
 /** The terminal with the command that it runs. It begins when the user wants it: the password may be asked for. */

@@ -4,7 +4,7 @@ import { Link } from 'wouter-preact';
 import { useEntryWords } from '../../api/entry-words.ts';
 import { useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
-import { Badge } from '../../kit/value.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { inWords } from '../../schema/schema.ts';
 import { showTask } from '../../shell/tasks.tsx';
 import { fullTime, relativeTime } from '../../words/format.ts';

@@ -5,7 +5,7 @@ import { useMay, useRead } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { CopyButton } from '../../kit/copy.tsx';
 import { Icon } from '../../kit/icon.tsx';
-import { Badge } from '../../kit/value.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { counted, relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { type CertificateView, lifeOf } from '../certificates/certificate-view.ts';

@@ -6,7 +6,7 @@ import { ApiFailure } from '../../api/failure.ts';
 import { invalidate, useMay, useRead } from '../../api/queries.ts';
 import { randomId } from '../../browser/ids.ts';
 import { Button } from '../../kit/button.tsx';
-import { CodeBox } from '../../kit/code.tsx';
+import { CodeBox } from '../../kit/forms/code.tsx';
 import { quantity, relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { base, type Ran, type Result, selectFrom, type Server, type Table } from './database-view.ts';

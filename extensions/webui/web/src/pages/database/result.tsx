@@ -1,5 +1,5 @@
 /** Rows that a statement answered. */
-import { Table } from '../../kit/table.tsx';
+import { Table } from '../../kit/display/table.tsx';
 import { counted, quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import type { Result } from './database-view.ts';

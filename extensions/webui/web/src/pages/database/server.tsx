@@ -2,7 +2,7 @@
 import { Link } from 'wouter-preact';
 
 import { useMay, useRead } from '../../api/queries.ts';
-import { useQueryValue } from '../../kit/filter.tsx';
+import { useQueryValue } from '../../kit/forms/filter.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';

@@ -1,6 +1,6 @@
 /** What the screens of deployments do. */
 import { call } from '../../api/client.ts';
-import { carryOut } from '../../kit/carry-out.ts';
+import { carryOut } from '../../kit/dialogs/carry-out.ts';
 import { base } from './deploy-view.ts';
 
 /** Does a thing, tells what came of it, and reads everything of the plugin again. @param title - its name in words */

@@ -1,9 +1,9 @@
 /** How the last deployment of a preview went. */
 import { useRead } from '../../api/queries.ts';
-import { Dialog } from '../../kit/dialog.tsx';
-import { Log } from '../../kit/log.tsx';
+import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { Log } from '../../kit/display/log.tsx';
 import { Waiting } from '../../kit/page.tsx';
-import { Badge } from '../../kit/value.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { t } from '../../words/t.ts';
 import { base, type Deployment, tones } from './deploy-view.ts';
 import { Steps } from './steps.tsx';

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
 import { Button } from '../../kit/button.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
-import { TextField } from '../../kit/text-field.tsx';
-import { toastFailure } from '../../kit/toast.tsx';
-import { Badge } from '../../kit/value.tsx';
+import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { TextField } from '../../kit/forms/text-field.tsx';
+import { toastFailure } from '../../kit/dialogs/toast.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { base, type Provider, type TestResult } from './dns-view.ts';

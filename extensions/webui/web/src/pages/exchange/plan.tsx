@@ -1,5 +1,5 @@
 /** The plan of an import: what each section would create, change, remove and leave. */
-import { Badge } from '../../kit/value.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { t } from '../../words/t.ts';
 import { sectionTitles } from './sections.ts';
 

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
-import { Badge } from '../../kit/value.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { filled } from '../../schema/changes.ts';
 import { SchemaForm } from '../../schema/form.tsx';
 import type { Schema } from '../../schema/schema.ts';

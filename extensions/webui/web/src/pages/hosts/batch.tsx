@@ -3,8 +3,8 @@ import { call } from '../../api/client.ts';
 import { invalidate } from '../../api/queries.ts';
 import { readAll } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
-import { confirm } from '../../kit/questions.tsx';
-import { toast, toastFailure } from '../../kit/toast.tsx';
+import { confirm } from '../../kit/dialogs/questions.tsx';
+import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
 import { counted } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 

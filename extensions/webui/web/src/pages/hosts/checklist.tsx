@@ -6,7 +6,7 @@ import type { ApiFailure } from '../../api/failure.ts';
 import { Button } from '../../kit/button.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Waiting } from '../../kit/page.tsx';
-import { Badge } from '../../kit/value.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { said, t } from '../../words/t.ts';
 
 interface Check {

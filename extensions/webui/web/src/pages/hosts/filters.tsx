@@ -1,6 +1,6 @@
 /** The filters of the list of hosts. */
 import { Button } from '../../kit/button.tsx';
-import { FilterChoice, FilterText, useQueryValue } from '../../kit/filter.tsx';
+import { FilterChoice, FilterText, useQueryValue } from '../../kit/forms/filter.tsx';
 import { t } from '../../words/t.ts';
 
 /** The controls. */

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { ApiFailure } from '../../api/failure.ts';
 import { logIn, logInAgain } from '../../api/session/login.ts';
 import { Button } from '../../kit/button.tsx';
-import { TextField } from '../../kit/text-field.tsx';
+import { TextField } from '../../kit/forms/text-field.tsx';
 import { t } from '../../words/t.ts';
 
 /** The form. */

@@ -1,7 +1,7 @@
 /** What stands over the page when the panel has ended the session: the same user logs in again and goes on where the page is. */
 import { queries } from '../../api/queries.ts';
 import type { Me } from '../../api/session/login.ts';
-import { Dialog } from '../../kit/dialog.tsx';
+import { Dialog } from '../../kit/dialogs/dialog.tsx';
 import { Store, useStore } from '../../kit/store.ts';
 import { t } from '../../words/t.ts';
 import { LoginForm } from './login-form.tsx';

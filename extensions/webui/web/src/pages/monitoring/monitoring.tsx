@@ -5,8 +5,8 @@ import { Link } from 'wouter-preact';
 
 import { call } from '../../api/client.ts';
 import { useRead } from '../../api/queries.ts';
-import { Chart } from '../../kit/chart.tsx';
-import { useQueryValue } from '../../kit/filter.tsx';
+import { Chart } from '../../kit/display/chart.tsx';
+import { useQueryValue } from '../../kit/forms/filter.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
 import { Requests } from './requests.tsx';

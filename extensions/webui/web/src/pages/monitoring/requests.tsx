@@ -5,7 +5,7 @@ import { Link } from 'wouter-preact';
 
 import { call } from '../../api/client.ts';
 import type { ApiFailure } from '../../api/failure.ts';
-import { Chart } from '../../kit/chart.tsx';
+import { Chart } from '../../kit/display/chart.tsx';
 import { t } from '../../words/t.ts';
 import { type Step, trafficOf, type TrafficRow } from './traffic.ts';
 

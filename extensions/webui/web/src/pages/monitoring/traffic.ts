@@ -1,5 +1,5 @@
 /** Traffic by step and host, as a chart draws it: all hosts together, steps without a request as zero. */
-import type { Series } from '../../kit/chart.tsx';
+import type { Series } from '../../kit/display/chart.tsx';
 import { t } from '../../words/t.ts';
 
 /** One step of one host. */

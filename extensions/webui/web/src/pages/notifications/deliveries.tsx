@@ -4,9 +4,9 @@ import { invalidate } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
 import { Waiting } from '../../kit/page.tsx';
-import { Table } from '../../kit/table.tsx';
-import { toast, toastFailure } from '../../kit/toast.tsx';
-import { Badge, Value } from '../../kit/value.tsx';
+import { Table } from '../../kit/display/table.tsx';
+import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
+import { Badge, Value } from '../../kit/display/value.tsx';
 import { t } from '../../words/t.ts';
 
 /** One message and how its sending goes. */

@@ -1,6 +1,6 @@
 /** What a plugin's life tells: its health, what it was refused, and what it left behind. */
 import { CopyButton } from '../../kit/copy.tsx';
-import { Badge, Value } from '../../kit/value.tsx';
+import { Badge, Value } from '../../kit/display/value.tsx';
 import type { Schema } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 import { type PluginDetail, remedyOf } from './plugin-view.ts';

@@ -1,5 +1,5 @@
 /** What an install, an upgrade or a way back would do: shown before it is done. */
-import { Badge } from '../../kit/value.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import type { InstallPreview } from './plugin-view.ts';

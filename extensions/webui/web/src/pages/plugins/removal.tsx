@@ -5,8 +5,8 @@ import { useLocation } from 'wouter-preact';
 import { call } from '../../api/client.ts';
 import { queries } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
-import { toast, toastFailure } from '../../kit/toast.tsx';
+import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
 import { t } from '../../words/t.ts';
 import type { PluginView } from './plugin-view.ts';
 

@@ -1,7 +1,7 @@
 /** The versions that are kept here, and the way back to one. */
 import { Button } from '../../kit/button.tsx';
-import { Table } from '../../kit/table.tsx';
-import { Badge, Value } from '../../kit/value.tsx';
+import { Table } from '../../kit/display/table.tsx';
+import { Badge, Value } from '../../kit/display/value.tsx';
 import { t } from '../../words/t.ts';
 import type { Wanted } from './change-dialog.tsx';
 import type { PluginDetail } from './plugin-view.ts';

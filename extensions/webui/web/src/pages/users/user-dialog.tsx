@@ -1,8 +1,8 @@
 /** A new user, or a change of one. */
 import { call } from '../../api/client.ts';
 import { invalidate, useRead } from '../../api/queries.ts';
-import { Dialog } from '../../kit/dialog.tsx';
-import { toast } from '../../kit/toast.tsx';
+import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { toast } from '../../kit/dialogs/toast.tsx';
 import { changed, filled, initialValue } from '../../schema/changes.ts';
 import { SchemaForm } from '../../schema/form.tsx';
 import type { Schema } from '../../schema/schema.ts';

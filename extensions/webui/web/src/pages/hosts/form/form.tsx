@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { useDocument } from '../../../api/document.ts';
 import { ApiFailure } from '../../../api/failure.ts';
 import { Button } from '../../../kit/button.tsx';
-import { useSubmit } from '../../../kit/once.ts';
+import { useSubmit } from '../../../kit/forms/once.ts';
 import { Waiting } from '../../../kit/page.tsx';
 import { changed, filled, initialValue } from '../../../schema/changes.ts';
 import { isEmpty } from '../../../schema/differences.ts';
