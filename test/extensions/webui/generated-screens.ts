@@ -2,8 +2,8 @@
 import { type CardModel, type Collection, modelOf } from '@portico/sdk/page/model';
 
 import { itemAddress, listAddress, paramsOf } from '../../../extensions/webui/web/src/generated/address.ts';
-import { idOf } from '../../../extensions/webui/web/src/generated/list/columns.ts';
 import { hasFields } from '../../../extensions/webui/web/src/generated/call/input.ts';
+import { idOf } from '../../../extensions/webui/web/src/generated/list/columns.ts';
 import {
     type Operation,
     operationsOf,

@@ -13,8 +13,8 @@ import {
     paramsOf,
     trailTo
 } from '../../../extensions/webui/web/src/generated/address.ts';
-import { columnsOf, idOf, labelOf } from '../../../extensions/webui/web/src/generated/list/columns.ts';
 import { fieldsOf, hasFields, inputOf } from '../../../extensions/webui/web/src/generated/call/input.ts';
+import { columnsOf, idOf, labelOf } from '../../../extensions/webui/web/src/generated/list/columns.ts';
 import { type Operation, operationsOf } from '../../../extensions/webui/web/src/generated/operations.ts';
 import { changed, filled, initialValue } from '../../../extensions/webui/web/src/schema/changes.ts';
 import type { Document } from '../../../extensions/webui/web/src/schema/document.ts';

@@ -3,8 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { invalidate, useMay, useRead } from '../api/queries.ts';
 import { Button } from '../kit/button.tsx';
-import { Icon } from '../kit/icon.tsx';
 import { toastFailure } from '../kit/dialogs/toast.tsx';
+import { Icon } from '../kit/icon.tsx';
 import type { Deadline } from '../schema/document.ts';
 import { t } from '../words/t.ts';
 import type { Operation } from './operations.ts';

@@ -9,11 +9,11 @@ import { TabBar } from '../kit/tabs.tsx';
 import type { Tag } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
-import { Actions } from './call/actions.tsx';
 import { itemAddress, listAddress, trailTo } from './address.ts';
-import { Collection } from './list/collection.tsx';
+import { Actions } from './call/actions.tsx';
 import { Countdown } from './countdown.tsx';
 import { Card, ItemPage, LiveOnDemand } from './item/detail.tsx';
+import { Collection } from './list/collection.tsx';
 import { type Operation, operationsOf } from './operations.ts';
 
 /** Shows a tag. The query says which list (`list`), which item of it (`id`), and which items the list lies below (`in.<parameter>`). */

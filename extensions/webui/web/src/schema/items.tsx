@@ -3,8 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
 import { Button } from '../kit/button.tsx';
-import { Icon } from '../kit/icon.tsx';
 import { Text } from '../kit/display/text.tsx';
+import { Icon } from '../kit/icon.tsx';
 import { t } from '../words/t.ts';
 
 type Values = Readonly<Record<string, unknown>>;

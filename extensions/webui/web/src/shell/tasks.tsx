@@ -6,9 +6,9 @@ import { invalidate, queries } from '../api/queries.ts';
 import { follow } from '../api/streams.ts';
 import { Button } from '../kit/button.tsx';
 import { confirm } from '../kit/dialogs/questions.tsx';
-import { Store, useStore } from '../kit/store.ts';
 import { toastFailure } from '../kit/dialogs/toast.tsx';
 import { Badge } from '../kit/display/value.tsx';
+import { Store, useStore } from '../kit/store.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
 

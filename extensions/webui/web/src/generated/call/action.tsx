@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 
 import { useMay } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
-import { OperationForm } from './form.tsx';
-import { hasFields } from './input.ts';
 import type { Operation, Params } from '../operations.ts';
 import { press } from '../run.ts';
+import { OperationForm } from './form.tsx';
+import { hasFields } from './input.ts';
 
 /** The button; nothing for a user who lacks the permission. */
 export function Action({

@@ -5,10 +5,10 @@ import { useMay } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { Menu } from '../../kit/menu.tsx';
 import { t } from '../../words/t.ts';
-import { Action, needsForm } from './action.tsx';
-import { OperationForm } from './form.tsx';
 import type { Operation, Params } from '../operations.ts';
 import { press } from '../run.ts';
+import { Action, needsForm } from './action.tsx';
+import { OperationForm } from './form.tsx';
 
 /** More buttons than this in a row hide what matters. */
 const most = 3;

@@ -1,15 +1,15 @@
 /** What an operation answered. */
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
-import { Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/display/table.tsx';
 import { Json, Value } from '../../kit/display/value.tsx';
+import { Waiting } from '../../kit/page.tsx';
 import type { Schema } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 import { columnsOf } from '../list/columns.ts';
-import type { Input } from './input.ts';
 import type { Operation } from '../operations.ts';
 import { pathOf } from '../run.ts';
+import type { Input } from './input.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -3,15 +3,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { Button } from '../../kit/button.tsx';
 import { Dialog } from '../../kit/dialogs/dialog.tsx';
-import { FileField, fitting, typeOf } from '../../kit/forms/file-field.tsx';
 import { Text } from '../../kit/display/text.tsx';
+import { FileField, fitting, typeOf } from '../../kit/forms/file-field.tsx';
 import { SchemaForm } from '../../schema/form.tsx';
 import { t } from '../../words/t.ts';
+import type { Operation, Params } from '../operations.ts';
+import { ask, run, save } from '../run.ts';
 import { AnswerView } from './answer.tsx';
 import { fieldsOf, hasFields, type Input, inputOf } from './input.ts';
 import { Live } from './live.tsx';
-import type { Operation, Params } from '../operations.ts';
-import { ask, run, save } from '../run.ts';
 import { Written } from './written.tsx';
 
 /** The dialog. What is read can be asked again; what is done closes it, unless it answers a secret that is shown once. */

@@ -8,9 +8,9 @@ import { toastFailure } from '../../kit/dialogs/toast.tsx';
 import { Value } from '../../kit/display/value.tsx';
 import { inWords } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
-import type { Input } from './input.ts';
 import type { Operation } from '../operations.ts';
 import { pathOf, prefixOf } from '../run.ts';
+import type { Input } from './input.ts';
 
 interface Told {
     readonly event: string;

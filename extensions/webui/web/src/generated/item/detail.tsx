@@ -11,16 +11,16 @@ import { Page, Waiting } from '../../kit/page.tsx';
 import { changed, initialValue } from '../../schema/changes.ts';
 import { SchemaForm } from '../../schema/form.tsx';
 import { t } from '../../words/t.ts';
+import { backOf, itemAddress, paramsOf, type Trail } from '../address.ts';
 import { Action } from '../call/action.tsx';
 import { Actions } from '../call/actions.tsx';
-import { backOf, itemAddress, paramsOf, type Trail } from '../address.ts';
-import { Collection } from '../list/collection.tsx';
-import { idOf, labelOf } from '../list/columns.ts';
-import { Facts } from './facts.tsx';
 import { hasFields } from '../call/input.ts';
 import { Live } from '../call/live.tsx';
+import { Collection } from '../list/collection.tsx';
+import { idOf, labelOf } from '../list/columns.ts';
 import type { Operation, Params } from '../operations.ts';
 import { pathOf, run } from '../run.ts';
+import { Facts } from './facts.tsx';
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -4,15 +4,15 @@ import { Link } from 'wouter-preact';
 
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
-import { Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/display/table.tsx';
 import { Value } from '../../kit/display/value.tsx';
+import { Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
 import { Action } from '../call/action.tsx';
-import { columnsOf, idOf, itemSchema, labelOf } from './columns.ts';
-import { Filters, useFilters } from './filters.tsx';
 import type { Operation, Params } from '../operations.ts';
 import { pathOf } from '../run.ts';
+import { columnsOf, idOf, itemSchema, labelOf } from './columns.ts';
+import { Filters, useFilters } from './filters.tsx';
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -3,9 +3,9 @@ import { call } from '../../api/client.ts';
 import { ApiFailure } from '../../api/failure.ts';
 import { t } from '../../words/t.ts';
 import { Button } from '../button.tsx';
-import { Dialog } from './dialog.tsx';
 import { Differences } from '../display/difference.tsx';
 import { Store, useStore } from '../store.ts';
+import { Dialog } from './dialog.tsx';
 
 type Values = Readonly<Record<string, unknown>>;
 

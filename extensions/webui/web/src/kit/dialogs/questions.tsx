@@ -5,9 +5,9 @@ import { useMe } from '../../api/queries.ts';
 import { stepUp } from '../../api/session/login.ts';
 import { t } from '../../words/t.ts';
 import { Button } from '../button.tsx';
-import { Dialog } from './dialog.tsx';
-import { Store, useStore } from '../store.ts';
 import { TextField } from '../forms/text-field.tsx';
+import { Store, useStore } from '../store.ts';
+import { Dialog } from './dialog.tsx';
 
 interface Question {
     readonly kind: 'confirm' | 'step-up';

@@ -8,8 +8,8 @@ import { Button } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy.tsx';
 import { Dialog } from '../../kit/dialogs/dialog.tsx';
 import { useSubmit } from '../../kit/forms/once.ts';
-import { Waiting } from '../../kit/page.tsx';
 import { TextField } from '../../kit/forms/text-field.tsx';
+import { Waiting } from '../../kit/page.tsx';
 import { inWords } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 

@@ -5,8 +5,8 @@ import { ApiFailure } from '../../api/failure.ts';
 import { invalidate } from '../../api/queries.ts';
 import { logOut } from '../../api/session/login.ts';
 import { Button } from '../../kit/button.tsx';
-import { TextField } from '../../kit/forms/text-field.tsx';
 import { toast } from '../../kit/dialogs/toast.tsx';
+import { TextField } from '../../kit/forms/text-field.tsx';
 import { t } from '../../words/t.ts';
 
 /** The form that changes the user's own password. */

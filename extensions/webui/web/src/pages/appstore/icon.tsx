@@ -1,6 +1,6 @@
 /** The sign of an app. */
-import { Icon } from '../../kit/icon.tsx';
 import { Picture } from '../../kit/display/picture.tsx';
+import { Icon } from '../../kit/icon.tsx';
 import { type App, base } from './appstore-view.ts';
 
 /** Its own icon, or a box where it has none. @param size - width and height, in pixels */

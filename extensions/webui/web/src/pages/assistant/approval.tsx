@@ -2,10 +2,10 @@
 import { call } from '../../api/client.ts';
 import { invalidate } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
-import { Differences } from '../../kit/display/difference.tsx';
-import { Icon } from '../../kit/icon.tsx';
 import { toast, toastBad, toastFailure } from '../../kit/dialogs/toast.tsx';
+import { Differences } from '../../kit/display/difference.tsx';
 import { Badge, Json } from '../../kit/display/value.tsx';
+import { Icon } from '../../kit/icon.tsx';
 import { relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { type Approval, base } from './assistant-view.ts';

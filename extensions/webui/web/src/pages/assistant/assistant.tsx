@@ -4,8 +4,8 @@ import { Link, useLocation, useSearchParams } from 'wouter-preact';
 
 import { call } from '../../api/client.ts';
 import { invalidate, useMay, useRead } from '../../api/queries.ts';
-import { Page } from '../../kit/page.tsx';
 import { toastFailure } from '../../kit/dialogs/toast.tsx';
+import { Page } from '../../kit/page.tsx';
 import { relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { base, type Conversation } from './assistant-view.ts';

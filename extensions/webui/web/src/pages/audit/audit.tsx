@@ -9,13 +9,13 @@ import { useRead } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
 import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
 import { Differences } from '../../kit/display/difference.tsx';
+import { Table } from '../../kit/display/table.tsx';
+import { Badge, Json, Value } from '../../kit/display/value.tsx';
 import { FilterChoice, FilterText } from '../../kit/forms/filter.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
-import { Table } from '../../kit/display/table.tsx';
-import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
-import { Badge, Json, Value } from '../../kit/display/value.tsx';
 import { fullTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 

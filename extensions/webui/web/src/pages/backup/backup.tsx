@@ -2,9 +2,9 @@
 import { Link, useSearchParams } from 'wouter-preact';
 
 import { useMay, useRead } from '../../api/queries.ts';
-import { Page, Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/display/table.tsx';
 import { Badge, Value } from '../../kit/display/value.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
 import { counted, quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { base, type Repository, type Snapshot, type Source } from './backup-view.ts';

@@ -5,9 +5,9 @@ import { Link } from 'wouter-preact';
 import { downloadFrom } from '../../api/download.ts';
 import { useMay, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
+import { toastFailure } from '../../kit/dialogs/toast.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Page, Waiting } from '../../kit/page.tsx';
-import { toastFailure } from '../../kit/dialogs/toast.tsx';
 import { fullTime, quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import {

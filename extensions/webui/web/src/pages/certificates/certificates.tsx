@@ -4,10 +4,10 @@ import { Link } from 'wouter-preact';
 
 import { useMay, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
-import { Icon } from '../../kit/icon.tsx';
-import { Page, Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/display/table.tsx';
 import { Badge, Value } from '../../kit/display/value.tsx';
+import { Icon } from '../../kit/icon.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
 import { type CertificateView, lifeOf } from './certificate-view.ts';
 import { NewCertificate } from './new-certificate.tsx';

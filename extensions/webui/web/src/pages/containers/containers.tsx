@@ -7,10 +7,10 @@ import type { ApiFailure } from '../../api/failure.ts';
 import { invalidate, useMay } from '../../api/queries.ts';
 import { readAll } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
-import { FilterText, useQueryValue } from '../../kit/forms/filter.tsx';
-import { Page, Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/display/table.tsx';
 import { Badge } from '../../kit/display/value.tsx';
+import { FilterText, useQueryValue } from '../../kit/forms/filter.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
 import { quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import {

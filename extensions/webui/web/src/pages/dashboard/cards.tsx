@@ -4,8 +4,8 @@ import { Link } from 'wouter-preact';
 
 import { useRead } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
-import { Icon } from '../../kit/icon.tsx';
 import { Badge } from '../../kit/display/value.tsx';
+import { Icon } from '../../kit/icon.tsx';
 import { fullTime, relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import type { CertificateView } from '../certificates/certificate-view.ts';

@@ -2,9 +2,9 @@
 import { Link } from 'wouter-preact';
 
 import { useRead } from '../../api/queries.ts';
-import { Page, Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/display/table.tsx';
 import { Badge } from '../../kit/display/value.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
 import { base, type Server } from './database-view.ts';
 

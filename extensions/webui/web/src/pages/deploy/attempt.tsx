@@ -2,8 +2,8 @@
 import { useRead } from '../../api/queries.ts';
 import { Dialog } from '../../kit/dialogs/dialog.tsx';
 import { Log } from '../../kit/display/log.tsx';
-import { Waiting } from '../../kit/page.tsx';
 import { Badge } from '../../kit/display/value.tsx';
+import { Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
 import { base, type Deployment, tones } from './deploy-view.ts';
 import { Steps } from './steps.tsx';

@@ -5,10 +5,10 @@ import { call } from '../../api/client.ts';
 import { invalidate, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { Dialog } from '../../kit/dialogs/dialog.tsx';
+import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
 import { Differences } from '../../kit/display/difference.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Waiting } from '../../kit/page.tsx';
-import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
 import { t } from '../../words/t.ts';
 
 interface Drift {

@@ -1,10 +1,10 @@
 /** The engine: its state, its revisions, what differs from the panel's, its log and its upstreams. */
 import { useMay, useRead } from '../../api/queries.ts';
 import { Log } from '../../kit/display/log.tsx';
-import { Page, Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/display/table.tsx';
-import { Tabs, useTab } from '../../kit/tabs.tsx';
 import { Json } from '../../kit/display/value.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
+import { Tabs, useTab } from '../../kit/tabs.tsx';
 import { t } from '../../words/t.ts';
 import { DriftBanner } from './drift.tsx';
 import type { EngineStatus } from './engine-status.ts';

@@ -6,12 +6,12 @@ import { queries, useRead } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
 import { Dialog } from '../../kit/dialogs/dialog.tsx';
-import { Differences } from '../../kit/display/difference.tsx';
-import { Waiting } from '../../kit/page.tsx';
 import { confirm } from '../../kit/dialogs/questions.tsx';
-import { Table } from '../../kit/display/table.tsx';
 import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
+import { Differences } from '../../kit/display/difference.tsx';
+import { Table } from '../../kit/display/table.tsx';
 import { Badge, Value } from '../../kit/display/value.tsx';
+import { Waiting } from '../../kit/page.tsx';
 import { counted } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 

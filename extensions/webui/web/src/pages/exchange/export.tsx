@@ -4,9 +4,9 @@ import { useState } from 'preact/hooks';
 import { call } from '../../api/client.ts';
 import { saveText } from '../../api/download.ts';
 import { Button } from '../../kit/button.tsx';
-import { Icon } from '../../kit/icon.tsx';
-import { TextField } from '../../kit/forms/text-field.tsx';
 import { toastFailure } from '../../kit/dialogs/toast.tsx';
+import { TextField } from '../../kit/forms/text-field.tsx';
+import { Icon } from '../../kit/icon.tsx';
 import { t } from '../../words/t.ts';
 import { sectionTitles } from './sections.ts';
 

@@ -4,9 +4,9 @@ import { useQuery } from '@tanstack/preact-query';
 import { call } from '../../api/client.ts';
 import type { ApiFailure } from '../../api/failure.ts';
 import { Button } from '../../kit/button.tsx';
+import { Badge } from '../../kit/display/value.tsx';
 import { Icon } from '../../kit/icon.tsx';
 import { Waiting } from '../../kit/page.tsx';
-import { Badge } from '../../kit/display/value.tsx';
 import { said, t } from '../../words/t.ts';
 
 interface Check {

@@ -4,10 +4,10 @@ import { Link, useSearchParams } from 'wouter-preact';
 
 import { useMay } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
-import { Icon } from '../../kit/icon.tsx';
-import { Page, Waiting } from '../../kit/page.tsx';
 import { Badge } from '../../kit/display/value.tsx';
 import { type VirtualColumn, VirtualTable } from '../../kit/display/virtual-table.tsx';
+import { Icon } from '../../kit/icon.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
 import { counted } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { BatchBar } from './batch.tsx';

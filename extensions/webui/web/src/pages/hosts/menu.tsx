@@ -6,9 +6,9 @@ import { call } from '../../api/client.ts';
 import { invalidate } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { Dialog } from '../../kit/dialogs/dialog.tsx';
-import { Menu } from '../../kit/menu.tsx';
 import { confirm } from '../../kit/dialogs/questions.tsx';
 import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
+import { Menu } from '../../kit/menu.tsx';
 import { SchemaForm } from '../../schema/form.tsx';
 import { t } from '../../words/t.ts';
 

@@ -3,10 +3,10 @@ import { call } from '../../api/client.ts';
 import { invalidate } from '../../api/queries.ts';
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
-import { Waiting } from '../../kit/page.tsx';
-import { Table } from '../../kit/display/table.tsx';
 import { toast, toastFailure } from '../../kit/dialogs/toast.tsx';
+import { Table } from '../../kit/display/table.tsx';
 import { Badge, Value } from '../../kit/display/value.tsx';
+import { Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
 
 /** One message and how its sending goes. */

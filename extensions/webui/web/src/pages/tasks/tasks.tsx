@@ -3,10 +3,10 @@ import { useSearchParams } from 'wouter-preact';
 
 import { useRows } from '../../api/rows.ts';
 import { Button } from '../../kit/button.tsx';
-import { FilterChoice } from '../../kit/forms/filter.tsx';
-import { Page, Waiting } from '../../kit/page.tsx';
 import { Table } from '../../kit/display/table.tsx';
 import { Badge, Value } from '../../kit/display/value.tsx';
+import { FilterChoice } from '../../kit/forms/filter.tsx';
+import { Page, Waiting } from '../../kit/page.tsx';
 import { inWords } from '../../schema/schema.ts';
 import { showTask } from '../../shell/tasks.tsx';
 import { quantity } from '../../words/format.ts';
