@@ -2,7 +2,7 @@
 import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. */
-export const pluginErrors = defineErrors({
+export const fail = defineErrors({
     NOT_UNDOABLE: { code: 40952, message: 'The change cannot be taken back: {why}' },
     BUSY: { code: 40953, message: 'An answer of this conversation is under way' },
     LIMIT_REACHED: {

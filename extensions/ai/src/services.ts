@@ -7,7 +7,7 @@ import { Changes } from './changes/changes.ts';
 import { Conversations } from './conversations/conversations.ts';
 import { Documents } from './documents/documents.ts';
 import { approvalTable } from './entities.ts';
-import { pluginErrors } from './errors.ts';
+import { fail } from './errors.ts';
 import { Inspections } from './inspection/inspections.ts';
 import type { Machine } from './machine.ts';
 import { Memories } from './memories/memories.ts';
@@ -53,8 +53,7 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
         table: approvalTable,
         minutes: () => ctx.settings.approvalMinutes,
         mostOpen,
-        tooMany: () =>
-            pluginErrors.LIMIT_REACHED({ limit: 'openApprovals', retryAfter: 60, retryAfterSeconds: 60 }),
+        tooMany: () => fail.LIMIT_REACHED({ limit: 'openApprovals', retryAfter: 60, retryAfterSeconds: 60 }),
         now: () => machine.now(),
         madeBy: 'user'
     });

@@ -2,7 +2,7 @@
 import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. */
-export const pluginErrors = defineErrors({
+export const fail = defineErrors({
     APPEND_ONLY: {
         code: 40950,
         message: 'The repository takes new snapshots only; nothing in it is removed'

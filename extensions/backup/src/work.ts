@@ -3,7 +3,7 @@ import { type Actor, isFailure, type TaskView } from '@portico/sdk';
 
 import { type Drills, failureOf } from './drills/drills.ts';
 import { RepositoryEntity, type RepositoryRow } from './entities.ts';
-import { pluginErrors } from './errors.ts';
+import { fail } from './errors.ts';
 import type { Plan } from './plans/plans.ts';
 import type { Repositories } from './repositories/repositories.ts';
 import type { CheckResult } from './repositories/stored.ts';
@@ -44,7 +44,7 @@ export class Work {
                     this.#check(row, readPercent, signal)
                 );
                 if (!found.ok) {
-                    throw pluginErrors.CHECK_FAILED({ message: found.message ?? '' });
+                    throw fail.CHECK_FAILED({ message: found.message ?? '' });
                 }
                 return found;
             }
@@ -65,7 +65,7 @@ export class Work {
             async ({ signal }) => {
                 const proof = await this.#drills.run(plan, signal);
                 if (!proof.ok) {
-                    throw pluginErrors.DRILL_FAILED({ message: failureOf(proof) });
+                    throw fail.DRILL_FAILED({ message: failureOf(proof) });
                 }
                 return proof;
             }

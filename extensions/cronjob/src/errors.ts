@@ -2,7 +2,7 @@
 import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. */
-export const pluginErrors = defineErrors({
+export const fail = defineErrors({
     TRIGGER_REFUSED: { code: 40150, message: 'There is no such trigger, or its proof is wrong' },
     CHAIN_CYCLE: { code: 40950, message: 'The chain would come back to the task {task}' },
     TOO_MANY_TRIGGERS: {

@@ -2,7 +2,7 @@
 import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. The statuses of the tus errors are those of the protocol. */
-export const pluginErrors = defineErrors({
+export const fail = defineErrors({
     PARTIAL_BODY: { code: 40050, message: 'The body ended before its announced length; nothing was changed' },
     TUS_HEADER: { code: 40051, message: 'The header {header} is missing or not as tus 1.0 has it' },
     OUTSIDE_ROOT: { code: 40350, message: 'A path must lie below its root, without ..' },

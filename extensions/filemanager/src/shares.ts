@@ -7,7 +7,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type Actor, errors, isFailure, joi, type Value } from '@portico/sdk';
 
 import { ShareEntity, type ShareRow } from './entities.ts';
-import { pluginErrors } from './errors.ts';
+import { fail } from './errors.ts';
 import { filesystem } from './files/filesystem.ts';
 import { nameOf } from './roots/path.ts';
 import type { Place, Roots } from './roots/roots.ts';
@@ -100,7 +100,7 @@ export class Shares {
     ): Promise<{ readonly share: ShareView; readonly token: string }> {
         const { shares, shareDays } = this.#ctx.settings;
         if (!shares) {
-            throw pluginErrors.SHARES_OFF();
+            throw fail.SHARES_OFF();
         }
         const now = Date.now();
         const latest = now + shareDays * dayMs;
@@ -112,7 +112,7 @@ export class Shares {
         }
         const { type } = await filesystem(() => root.files.stat(path));
         if (type !== 'file' && type !== 'folder') {
-            throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'file or folder' });
+            throw fail.WRONG_TYPE({ path, type, wanted: 'file or folder' });
         }
         const title = `Link to ${path === '' ? root.name : nameOf(path)}`.slice(0, 100);
         const { id: mandate } = await this.#ctx.mandates.give(actor, {
@@ -162,7 +162,7 @@ export class Shares {
         const row = await this.#ctx.db.read((em) => em.findOne(ShareEntity, { hash: hashOf(token) }));
         const now = Date.now();
         if (row === null || row.expires <= now || !this.#ctx.settings.shares) {
-            throw pluginErrors.SHARE_GONE();
+            throw fail.SHARE_GONE();
         }
         const place = await this.#placeOf(row);
         const counted = await this.#ctx.db.write((em) =>
@@ -172,7 +172,7 @@ export class Shares {
             )
         );
         if (counted.length === 0) {
-            throw pluginErrors.SHARE_GONE();
+            throw fail.SHARE_GONE();
         }
         return {
             row,
@@ -207,12 +207,12 @@ export class Shares {
                     !maker.can(`${this.#ctx.name}:content`) ||
                     !maker.can(`${this.#ctx.name}:share`)
                 ) {
-                    throw pluginErrors.SHARE_GONE();
+                    throw fail.SHARE_GONE();
                 }
                 return { root, path };
             });
         } catch (error) {
-            throw isFailure(error) ? pluginErrors.SHARE_GONE() : error;
+            throw isFailure(error) ? fail.SHARE_GONE() : error;
         }
     }
 

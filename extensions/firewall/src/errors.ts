@@ -2,7 +2,7 @@
 import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. */
-export const firewallErrors = defineErrors({
+export const fail = defineErrors({
     WOULD_LOCK_OUT: {
         code: 40950,
         message:

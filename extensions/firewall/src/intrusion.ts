@@ -9,7 +9,7 @@ import {
     readPrefix
 } from './address/interval.ts';
 import type { Bans } from './bans/bans.ts';
-import { firewallErrors } from './errors.ts';
+import { fail } from './errors.ts';
 import type { Ctx } from './settings.ts';
 
 /** A program that bans. */
@@ -151,7 +151,7 @@ export class Intrusion {
         try {
             alerts = JSON.parse(text.trim() === '' ? 'null' : text);
         } catch (cause) {
-            throw firewallErrors.TOOL_FAILED({ tool: 'cscli', message: 'its answer is no JSON' }, { cause });
+            throw fail.TOOL_FAILED({ tool: 'cscli', message: 'its answer is no JSON' }, { cause });
         }
         return (Array.isArray(alerts) ? alerts : [])
             .flatMap((alert: { readonly decisions?: readonly Decision[] }) => alert.decisions ?? [])
@@ -178,7 +178,7 @@ export class Intrusion {
             });
         if (code !== 0) {
             const message = timedOut ? 'it gave no answer' : (stderr.trim() || stdout.trim()).slice(0, 300);
-            throw firewallErrors.TOOL_FAILED({ tool: program, message });
+            throw fail.TOOL_FAILED({ tool: program, message });
         }
         return stdout;
     }

@@ -1,7 +1,7 @@
 /** The boot file: the applied rules, where the machine loads them before the panel runs. */
 import { errors, type Files, isFailure } from '@portico/sdk';
 
-import { firewallErrors } from './errors.ts';
+import { fail } from './errors.ts';
 import type { Ctx } from './settings.ts';
 import type { StateStore } from './trial/state.ts';
 
@@ -115,9 +115,7 @@ export class Persistence {
         try {
             await files.list('');
         } catch (error) {
-            throw isFailure(error) && error.code === 40400
-                ? firewallErrors.NO_BOOT_FOLDER({ folder })
-                : error;
+            throw isFailure(error) && error.code === 40400 ? fail.NO_BOOT_FOLDER({ folder }) : error;
         }
     }
 

@@ -2,7 +2,7 @@
 import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. */
-export const pluginErrors = defineErrors({
+export const fail = defineErrors({
     ORIGIN_REFUSED: {
         code: 40350,
         message: 'Pages of {origin} may not connect; an admin can list it in the setting origins'

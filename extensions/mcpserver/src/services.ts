@@ -4,7 +4,7 @@ import type { HookRun } from '@portico/sdk';
 
 import { Calls } from './calls.ts';
 import { approvals as table } from './entities.ts';
-import { pluginErrors } from './errors.ts';
+import { fail } from './errors.ts';
 import { Prompts } from './prompts/prompts.ts';
 import { DirectCalls } from './protocol/direct.ts';
 import { Endpoint } from './protocol/endpoint.ts';
@@ -50,8 +50,7 @@ export function createServices(ctx: Ctx): Services {
         table,
         minutes: () => ctx.settings.approvalMinutes,
         mostOpen: mostApprovals,
-        tooMany: () =>
-            pluginErrors.TOO_MANY_CALLS({ retryAfter: 60 }, { message: 'Too many approvals are open' })
+        tooMany: () => fail.TOO_MANY_CALLS({ retryAfter: 60 }, { message: 'Too many approvals are open' })
     });
     const switches = new Switches(ctx);
     const catalogue = new Catalogue(ctx, switches);

@@ -1,8 +1,8 @@
-/** The errors that only this plugin answers. */
+/** The errors that only this plugin has. */
 import { defineErrors } from '@portico/sdk';
 
-/** Factories of the plugin's own errors, by reason. */
-export const monitoringErrors = defineErrors({
+/** The plugin's own error table. */
+export const fail = defineErrors({
     TOO_MANY_POINTS: {
         code: 40050,
         message:

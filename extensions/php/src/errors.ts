@@ -2,7 +2,7 @@
 import { defineErrors } from '@portico/sdk';
 
 /** The plugin's own error table. */
-export const pluginErrors = defineErrors({
+export const fail = defineErrors({
     SWITCH_RUNNING: { code: 40950, message: 'The site is being switched from {from} to {to}' },
     PHP_REJECTED: { code: 42250, message: 'PHP refuses this configuration; nothing was changed' },
     RELEASE_UNKNOWN: { code: 42251, message: 'There is no PHP-FPM {release} on this machine' },

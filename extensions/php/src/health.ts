@@ -1,7 +1,7 @@
 /** The health checks of the plugin. */
 import type { Health } from '@portico/sdk';
 
-import { pluginErrors } from './errors.ts';
+import { fail } from './errors.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 import { supportOf } from './versions/end-of-life.ts';
@@ -17,7 +17,7 @@ async function checkPhp({ machine, releases }: Services): Promise<Health> {
     if (!machine.isRoot()) {
         return {
             state: 'degraded',
-            evidence: `${pluginErrors.NOT_ROOT().message} (50350)`,
+            evidence: `${fail.NOT_ROOT().message} (50350)`,
             remedy: { text: 'Run the panel as root, or serve PHP of other accounts by hosts of the type php' }
         };
     }

@@ -3,7 +3,7 @@ import { type Actor, type FailureError, isFailure } from '@portico/sdk';
 
 import type { Outcome, Step, StepCall } from '../conversations/conversations.ts';
 import type { EndReason, MessageRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Endpoint, ModelCall, Models } from '../providers/model.ts';
 import { hasRemoved, type Redactor } from '../redaction/redaction.ts';
 import type { Ctx } from '../settings.ts';
@@ -74,7 +74,7 @@ export class Answer {
         } catch (error) {
             failure = signal.aborted
                 ? signal.reason === ending
-                    ? pluginErrors.MODEL_FAILED({ why: 'the assistant is being stopped' })
+                    ? fail.MODEL_FAILED({ why: 'the assistant is being stopped' })
                     : null
                 : this.#known(error);
             if (failure !== null) {
@@ -197,10 +197,7 @@ export class Answer {
             return error;
         }
         this.#parts.ctx.log.error('An answer failed', { error: String(error) });
-        return pluginErrors.MODEL_FAILED(
-            { why: 'the assistant failed; its log says more' },
-            { cause: error }
-        );
+        return fail.MODEL_FAILED({ why: 'the assistant failed; its log says more' }, { cause: error });
     }
 }
 

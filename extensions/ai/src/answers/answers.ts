@@ -4,7 +4,7 @@ import { type Actor, errors } from '@portico/sdk';
 import { type Conversations, stepsOf } from '../conversations/conversations.ts';
 import type { Question } from '../conversations/schema.ts';
 import type { ConversationRow, MessageRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Models } from '../providers/model.ts';
 import type { Providers } from '../providers/providers.ts';
 import { Redactor } from '../redaction/redaction.ts';
@@ -66,7 +66,7 @@ export class Answers {
     async begin(request: AnswerRequest): Promise<AsyncGenerator<AnswerEvent>> {
         const { id } = request.conversation;
         if (this.#running.has(id)) {
-            throw pluginErrors.BUSY();
+            throw fail.BUSY();
         }
         const controller = new AbortController();
         this.#running.set(id, controller);
@@ -111,7 +111,7 @@ export class Answers {
         const { ctx, models, providers, conversations, usage } = this.#options;
         const { actor, conversation, question } = request;
         if (this.#isEnding) {
-            throw pluginErrors.NO_PROVIDER();
+            throw fail.NO_PROVIDER();
         }
         const endpoint = await providers.choose(conversation.providerId);
         await usage.check(actor);

@@ -4,7 +4,7 @@ import { type Actor, type ApiAnswer, type ApiCall, errors, type Plan, type Route
 
 import { cutResult } from '../answers/cut.ts';
 import { ChangeEntity, type ChangeRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 
@@ -102,7 +102,7 @@ export class Changes {
     async undo(actor: Actor, id: number): Promise<{ readonly row: ChangeRow; readonly answer: ShownAnswer }> {
         const row = await this.#get(actor, id);
         if (row.undo === null) {
-            throw pluginErrors.NOT_UNDOABLE({ why: row.why ?? noUndo });
+            throw fail.NOT_UNDOABLE({ why: row.why ?? noUndo });
         }
         const undo = JSON.parse(await this.#ctx.secrets.open(row.undo)) as Undo;
         await this.#claim(id);
@@ -114,7 +114,7 @@ export class Changes {
                 ...(undo.etag === null ? {} : { ifMatch: undo.etag })
             });
             if (answer.code === 41_200) {
-                throw pluginErrors.NOT_UNDOABLE({ why: 'it was changed since' });
+                throw fail.NOT_UNDOABLE({ why: 'it was changed since' });
             }
         } finally {
             await this.#release(id, answer?.code === 0 ? 'undone' : 'done');
@@ -178,15 +178,15 @@ export class Changes {
     /** @throws NOT_UNDOABLE 40952 */
     async #prove(actor: Actor, { read, etag, newest }: Undo): Promise<void> {
         if (newest !== null && (await this.#newestRevision(actor)) !== newest) {
-            throw pluginErrors.NOT_UNDOABLE({ why: 'the engine was changed since' });
+            throw fail.NOT_UNDOABLE({ why: 'the engine was changed since' });
         }
         if (read !== null) {
             const now = await this.#ctx.api.call(actor, read);
             if (now.code === 40_400) {
-                throw pluginErrors.NOT_UNDOABLE({ why: 'it is gone' });
+                throw fail.NOT_UNDOABLE({ why: 'it is gone' });
             }
             if (now.code === 0 && now.etag !== etag) {
-                throw pluginErrors.NOT_UNDOABLE({ why: 'it was changed since' });
+                throw fail.NOT_UNDOABLE({ why: 'it was changed since' });
             }
         }
     }
@@ -252,7 +252,7 @@ export class Changes {
             em.nativeUpdate(ChangeEntity, { id, state: 'done' }, { state: 'undoing' })
         );
         if (claimed !== 1) {
-            throw pluginErrors.NOT_UNDOABLE({ why: 'it was taken back already' });
+            throw fail.NOT_UNDOABLE({ why: 'it was taken back already' });
         }
     }
 

@@ -10,7 +10,7 @@ import type {
 import { isFailure } from '@portico/sdk';
 
 import type { ProviderType } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 
 /** A provider with its secrets. */
@@ -100,11 +100,11 @@ export class Models {
                     return;
                 }
             }
-            throw pluginErrors.MODEL_FAILED({ why: 'the stream was cut' });
+            throw fail.MODEL_FAILED({ why: 'the stream was cut' });
         } catch (error) {
             request.signal.throwIfAborted();
             throw silence.signal.aborted
-                ? pluginErrors.MODEL_FAILED({ why: `nothing came for ${this.#patienceMs / 1_000} s` })
+                ? fail.MODEL_FAILED({ why: `nothing came for ${this.#patienceMs / 1_000} s` })
                 : failureOf(error);
         } finally {
             clearTimeout(timer);
@@ -140,11 +140,11 @@ export class Models {
                 signal: this.#timed(signal)
             });
             if (!answer.ok) {
-                throw pluginErrors.MODEL_FAILED({ why: `it answers with status ${answer.status}` });
+                throw fail.MODEL_FAILED({ why: `it answers with status ${answer.status}` });
             }
             const { data } = (await answer.json()) as { data?: unknown };
             if (!Array.isArray(data)) {
-                throw pluginErrors.MODEL_FAILED({ why: 'its list of models has no data' });
+                throw fail.MODEL_FAILED({ why: 'its list of models has no data' });
             }
             return data.flatMap(({ id }: { id?: unknown }) => (typeof id === 'string' ? [id] : []));
         } catch (error) {
@@ -218,10 +218,10 @@ function finishOf({
     usage
 }: Extract<LanguageModelV4StreamPart, { type: 'finish' }>): ModelEvent {
     if (unified === 'error' || unified === 'interrupted') {
-        throw pluginErrors.MODEL_FAILED({ why: 'the stream was cut' });
+        throw fail.MODEL_FAILED({ why: 'the stream was cut' });
     }
     if (unified === 'content-filter') {
-        throw pluginErrors.MODEL_FAILED({ why: 'its content filter ended the answer' });
+        throw fail.MODEL_FAILED({ why: 'its content filter ended the answer' });
     }
     return {
         type: 'finish',
@@ -258,7 +258,7 @@ function failureOf(error: unknown): Error {
                 : typeof error === 'object' && error !== null && !(error instanceof Error)
                   ? 'it reports an error'
                   : 'it cannot be reached';
-    return pluginErrors.MODEL_FAILED(
+    return fail.MODEL_FAILED(
         { why, ...(statusCode === undefined ? {} : { status: statusCode }) },
         { cause: error }
     );

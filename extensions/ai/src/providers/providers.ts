@@ -3,7 +3,7 @@ import { errors, type Request, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { ProviderEntity, type ProviderRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Endpoint } from './model.ts';
 import type { ChangedProvider, NewProvider, Provider } from './schema.ts';
@@ -109,7 +109,7 @@ export class Providers {
         )) as ProviderRow[];
         const row = rows.find((each) => each.id === id) ?? rows[0];
         if (row === undefined) {
-            throw pluginErrors.NO_PROVIDER();
+            throw fail.NO_PROVIDER();
         }
         return this.#open(row);
     }

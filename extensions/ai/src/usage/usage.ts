@@ -2,7 +2,7 @@
 import type { EntityManager } from '@portico/sdk/db';
 
 import { UsageEntity } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Machine } from '../machine.ts';
 import type { Endpoint } from '../providers/model.ts';
 import type { Ctx } from '../settings.ts';
@@ -152,7 +152,7 @@ export class UsageMeter {
 
 function refuse(limit: string, waitMs: number): never {
     const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
-    throw pluginErrors.LIMIT_REACHED({ limit, retryAfter: seconds, retryAfterSeconds: seconds });
+    throw fail.LIMIT_REACHED({ limit, retryAfter: seconds, retryAfterSeconds: seconds });
 }
 
 async function one(em: EntityManager, what: string, where: string, values: number[]): Promise<number> {

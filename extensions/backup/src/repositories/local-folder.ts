@@ -1,7 +1,7 @@
 /** Folders of this machine that become repositories. The files of the panel let no plugin reach its own folders, so asking them refuses those. */
 import { errors } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 
 /** Makes the folder unless it is there and empty. @throws VALIDATION_FAILED 40001 */
@@ -27,6 +27,6 @@ export async function requireFolder(ctx: Ctx, path: string): Promise<void> {
         .stat(path.slice(1))
         .catch(() => null);
     if (found?.type !== 'folder') {
-        throw pluginErrors.NOT_A_REPOSITORY();
+        throw fail.NOT_A_REPOSITORY();
     }
 }

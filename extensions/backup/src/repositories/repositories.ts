@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { errors, isFailure, KeyedMutex, requireVersion } from '@portico/sdk';
 
 import { PlanEntity, RepositoryEntity, type RepositoryRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { findRepositories } from '../queries.ts';
 import type { Restic } from '../restic/restic.ts';
 import type { Ctx } from '../settings.ts';
@@ -329,7 +329,7 @@ export class Repositories {
     /** @throws APPEND_ONLY 40950 */
     requireRemovable({ appendOnly }: RepositoryRow): void {
         if (appendOnly) {
-            throw pluginErrors.APPEND_ONLY();
+            throw fail.APPEND_ONLY();
         }
     }
 

@@ -1,25 +1,25 @@
 /** What the words of restic, ssh and rclone mean. They are those of restic 0.14 to 0.17. */
 import { errors, type Exit } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { hide } from '../targets/target.ts';
 
 const meanings: readonly (readonly [RegExp, (message: string) => Error])[] = [
-    [/wrong password or no key found/, () => pluginErrors.PASSWORD_WRONG()],
+    [/wrong password or no key found/, () => fail.PASSWORD_WRONG()],
     [/no space left on device|disk quota exceeded|insufficient storage/i, () => errors.storageFull()],
     [
         /Host key verification failed|HOST IDENTIFICATION HAS CHANGED|host key is known|knownhosts: key/,
-        () => pluginErrors.HOST_KEY()
+        () => fail.HOST_KEY()
     ],
     [
         /permission denied|access ?denied|SignatureDoesNotMatch|InvalidAccessKeyId|unable to authenticate|\b40[13]\b[^\n]*(Unauthorized|Forbidden|response)|response \(40[13]\)|(Unauthorized|Forbidden)\b/i,
-        (message) => pluginErrors.TARGET_REFUSED({ message })
+        (message) => fail.TARGET_REFUSED({ message })
     ],
     [
         /dial tcp|connection (refused|reset|timed out|closed)|no such host|could not resolve|i\/o timeout|TLS handshake|x509:|server misbehaving|no route to host|network is unreachable|unexpected EOF|\b50[0234]\b[^\n]*|response \(5\d\d\)/i,
-        (message) => pluginErrors.TARGET_UNREACHABLE({ message })
+        (message) => fail.TARGET_UNREACHABLE({ message })
     ],
-    [/already locked/, (message) => pluginErrors.LOCKED({ message })],
+    [/already locked/, (message) => fail.LOCKED({ message })],
     [
         /no matching ID found|no snapshot found|not found in snapshot|path .* not found|cannot dump file/,
         () => errors.notFound('There is no such snapshot, or nothing at that path in it')
@@ -27,7 +27,7 @@ const meanings: readonly (readonly [RegExp, (message: string) => Error])[] = [
     [/config file already exists|already initialized/, () => errors.conflict('path')],
     [
         /Is there a repository at|unable to open config file|repository does not exist/,
-        () => pluginErrors.NOT_A_REPOSITORY()
+        () => fail.NOT_A_REPOSITORY()
     ]
 ];
 
@@ -45,9 +45,9 @@ export function failureOf(said: string, exit: Exit, secrets: readonly string[]):
         .replace(/^Fatal: /, '')
         .slice(0, 1_000);
     if (exit.timedOut) {
-        return pluginErrors.TARGET_UNREACHABLE({ message: 'it took too long' });
+        return fail.TARGET_UNREACHABLE({ message: 'it took too long' });
     }
     const text = lines.join('\n');
     const [, make] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
-    return make?.(message) ?? pluginErrors.RESTIC_FAILED({ message });
+    return make?.(message) ?? fail.RESTIC_FAILED({ message });
 }

@@ -1,7 +1,7 @@
 /** Runs restic. Secrets reach it by private files; its answers are JSON. */
 import type { Child } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { type Invocation, invocationOf, type Target } from '../targets/target.ts';
 import { failureOf } from './failures.ts';
@@ -149,7 +149,7 @@ export class Restic {
             signal?.throwIfAborted();
             const code = exit.code ?? -1;
             if (silence.isOver) {
-                throw pluginErrors.TARGET_UNREACHABLE({ message: 'restic said nothing for too long' });
+                throw fail.TARGET_UNREACHABLE({ message: 'restic said nothing for too long' });
             }
             if (code !== 0 && !accepted.includes(code)) {
                 throw failureOf(said, exit, invocation.secrets);

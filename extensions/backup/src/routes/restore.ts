@@ -1,7 +1,7 @@
 /** The route that restores. */
 import { errors, joi, reply } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import type { RestoreInput } from '../snapshots/restore.ts';
@@ -77,7 +77,7 @@ export function registerRestoreRoute(ctx: Ctx, services: Services): void {
                         const message = bad
                             .map((part) => `${part.path ?? part.item.plugin ?? 'panel'}: ${part.message}`)
                             .join('; ');
-                        throw pluginErrors.RESTORE_INCOMPLETE({ message, items: restored });
+                        throw fail.RESTORE_INCOMPLETE({ message, items: restored });
                     }
                     return { items: restored };
                 })

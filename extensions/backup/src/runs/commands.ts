@@ -1,7 +1,7 @@
 /** Commands of an admin that run before and after a plan. */
 import { joi, type Value } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Plan } from '../plans/plans.ts';
 import type { Ctx } from '../settings.ts';
 import type { RunLog } from './run-log.ts';
@@ -77,6 +77,6 @@ export async function runCommand(
         const message = timedOut
             ? `took more than ${wanted.timeoutSeconds} seconds`
             : `ended with ${code ?? 'a signal'}`;
-        throw pluginErrors.COMMAND_FAILED({ which, message });
+        throw fail.COMMAND_FAILED({ which, message });
     }
 }

@@ -1,6 +1,6 @@
 /** One run: its commands, its sources, restic, the keep rules, and the copies. */
 import type { RepositoryRow, RunState } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Plan } from '../plans/plans.ts';
 import type { Copies } from '../repositories/copies.ts';
 import type { Repositories } from '../repositories/repositories.ts';
@@ -185,7 +185,7 @@ export class Execution {
         }
         const found = summary as Document | null;
         if (found === null || (!dryRun && typeof found['snapshot_id'] !== 'string')) {
-            throw pluginErrors.RESTIC_FAILED({ message: 'it did not say which snapshot it made' });
+            throw fail.RESTIC_FAILED({ message: 'it did not say which snapshot it made' });
         }
         return { isPartial: code === partialCode, summary: found };
     }

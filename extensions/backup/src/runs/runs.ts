@@ -9,7 +9,7 @@ import {
     type RunState,
     type Trigger
 } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Plan, Plans } from '../plans/plans.ts';
 import { findRuns } from '../queries.ts';
 import { statusOf } from '../repositories/stored.ts';
@@ -102,7 +102,7 @@ export class Runs {
                     progress: (part, text) => task.progress(part, text)
                 });
                 if (ended.state !== 'succeeded') {
-                    throw pluginErrors.RUN_FAILED({ state: ended.state, message: ended.message ?? '' });
+                    throw fail.RUN_FAILED({ state: ended.state, message: ended.message ?? '' });
                 }
                 return { runId: id, snapshotId: ended.snapshotId };
             });

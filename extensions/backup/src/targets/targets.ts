@@ -1,7 +1,7 @@
 /** Builds what restic needs for a repository, after the panel has let the plugin reach the host. */
 import { errors, isFailure } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { type Connection, hostsOf, type Secrets } from './connection.ts';
 import { buildTarget, type Target } from './target.ts';
@@ -56,7 +56,7 @@ export class Targets {
             if (isFailure(error) && error.code !== errors.notFound().code) {
                 throw error;
             }
-            throw pluginErrors.TARGET_UNREACHABLE({ message: (error as Error).message });
+            throw fail.TARGET_UNREACHABLE({ message: (error as Error).message });
         }
     }
 

@@ -3,7 +3,7 @@ import { errors, type Mutex, type Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { OutputEntity, RunEntity, type RunRow, type TaskRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { findRuns, findRunsWithTasks, findTask, findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { draftOfRow } from '../tasks/draft.ts';
@@ -87,7 +87,7 @@ export class Runs {
      */
     async admit(em: EntityManager, wanted: readonly WantedRun[]): Promise<readonly StartedRun[]> {
         if (this.#closing) {
-            throw pluginErrors.ENDING();
+            throw fail.ENDING();
         }
         return this.#record(em, wanted, this.#room);
     }

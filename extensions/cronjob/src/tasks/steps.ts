@@ -3,7 +3,7 @@ import { errors, joi } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import type { RunRow, TaskRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { findTasks } from '../queries.ts';
 
 /** A task that follows. */
@@ -74,7 +74,7 @@ export async function checkSteps(em: EntityManager, id: number, steps: readonly 
     const left = steps.map(({ taskId }) => taskId);
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
         if (next === id) {
-            throw pluginErrors.CHAIN_CYCLE({ task: tasks.get(id)?.name ?? String(id) });
+            throw fail.CHAIN_CYCLE({ task: tasks.get(id)?.name ?? String(id) });
         }
         if (!seen.has(next)) {
             seen.add(next);

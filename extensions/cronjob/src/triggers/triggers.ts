@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { errors, isWebhookProven, MinuteLimit, newWebhookSecret, type WebhookHeaders } from '@portico/sdk';
 
 import { TriggerEntity, type TriggerRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { Ctx } from '../settings.ts';
 
@@ -103,7 +103,7 @@ export class Triggers {
         const trigger = await ctx.db.read((em) => em.findOne(TriggerEntity, { id }));
         const secret = await ctx.secrets.open(trigger?.secret ?? (await this.#decoy));
         if (!isWebhookProven(headers, body, secret, { now: now(), tokens }) || trigger === null) {
-            throw pluginErrors.TRIGGER_REFUSED();
+            throw fail.TRIGGER_REFUSED();
         }
         const delivery = deliveryOf(id, headers);
         const earlier = delivery === null ? undefined : this.#deliveries.get(delivery);
@@ -125,7 +125,7 @@ export class Triggers {
         const { ctx, now } = this.#options;
         const retryAfter = this.#calls.take(id, ctx.settings.triggersPerMinute, now());
         if (retryAfter > 0) {
-            throw pluginErrors.TOO_MANY_TRIGGERS({ retryAfter, retryAfterSeconds: retryAfter });
+            throw fail.TOO_MANY_TRIGGERS({ retryAfter, retryAfterSeconds: retryAfter });
         }
     }
 

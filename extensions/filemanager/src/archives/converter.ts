@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 import { type Child, errors, isFailure, type SpawnOptions } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { bytesOf } from '../files/content/bytes.ts';
 import { filesystem } from '../files/filesystem.ts';
 import type { Ctx } from '../settings.ts';
@@ -172,7 +172,7 @@ async function* output(child: Child, program: string): AsyncGenerator<Uint8Array
     const text = (await said).replace(/\s+/g, ' ').trim().slice(0, mostErrorText);
     // A program that leaves something out says so, and may end well all the same.
     if (code !== 0 || text !== '') {
-        throw pluginErrors.ARCHIVE_REFUSED({
+        throw fail.ARCHIVE_REFUSED({
             why: text === '' ? `${program} ended with ${code ?? signal}` : text
         });
     }

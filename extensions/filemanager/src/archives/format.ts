@@ -1,5 +1,5 @@
 /** The formats of archives, told by the end of a name. The first ending that fits counts: `.tar.gz` before `.gz`. */
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 
 const endings = {
     '.tar': 'tar',
@@ -32,7 +32,7 @@ export function formatOf(path: string): Format {
     const name = path.toLowerCase();
     const ending = Object.keys(endings).find((each) => name.endsWith(each));
     if (ending === undefined) {
-        throw pluginErrors.ARCHIVE_UNKNOWN({ path });
+        throw fail.ARCHIVE_UNKNOWN({ path });
     }
     return endings[ending as keyof typeof endings];
 }
@@ -46,7 +46,7 @@ export function isPacked(format: Format): format is PackedFormat {
 export function writtenFormatOf(path: string): WrittenFormat {
     const format = formatOf(path);
     if (format === 'rar' || isPacked(format)) {
-        throw pluginErrors.ARCHIVE_UNKNOWN({ path });
+        throw fail.ARCHIVE_UNKNOWN({ path });
     }
     return format;
 }

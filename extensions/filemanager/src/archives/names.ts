@@ -1,5 +1,5 @@
 /** Checks names inside an archive, which may be hostile. One bad name refuses the whole archive. */
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { isReserved } from '../roots/path.ts';
 
 const maxDepth = 100;
@@ -28,7 +28,7 @@ export class EntryNames {
      */
     accept(name: string, kind: EntryKind): string | null {
         const refuse = (why: string): never => {
-            throw pluginErrors.ARCHIVE_REFUSED({ why, entry: name.slice(0, 300) });
+            throw fail.ARCHIVE_REFUSED({ why, entry: name.slice(0, 300) });
         };
         if (name.startsWith('/')) {
             refuse('a name is absolute');
@@ -87,10 +87,10 @@ export class EntryNames {
         this.#kinds.set(path, kind);
         this.#bytes += path.length;
         if (this.#kinds.size > this.#maxEntries) {
-            throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: this.#maxEntries, unit: 'entries' });
+            throw fail.ARCHIVE_TOO_LARGE({ limit: this.#maxEntries, unit: 'entries' });
         }
         if (this.#bytes > maxNameBytes) {
-            throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: maxNameBytes, unit: 'bytes of names' });
+            throw fail.ARCHIVE_TOO_LARGE({ limit: maxNameBytes, unit: 'bytes of names' });
         }
     }
 }

@@ -1,7 +1,7 @@
 /** Moves an unpacked tree to its target: as a whole where nothing exists, or its top entries one by one into an existing folder. */
 import { errors, type Files } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { changeFolderOwner, type Owner } from '../files/attributes/owner.ts';
 import { filesystem, isMissing } from '../files/filesystem.ts';
 import { join } from '../roots/path.ts';
@@ -18,7 +18,7 @@ export async function placeTree(files: Files, staging: string, to: string, owner
         return;
     }
     if (existing !== 'folder') {
-        throw pluginErrors.WRONG_TYPE({ path: to, type: existing, wanted: 'folder' });
+        throw fail.WRONG_TYPE({ path: to, type: existing, wanted: 'folder' });
     }
     const names = (await filesystem(() => files.list(staging))).map(({ name }) => name);
     const taken = new Set((await filesystem(() => files.list(to))).map(({ name }) => name));

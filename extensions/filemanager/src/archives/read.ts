@@ -7,7 +7,7 @@ import { createGunzip, createZstdDecompress } from 'node:zlib';
 import tar from 'tar-stream';
 import yauzl from 'yauzl';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { bytesOf } from '../files/content/bytes.ts';
 import { nameOf } from '../roots/path.ts';
 import { type Converter, told } from './converter.ts';
@@ -83,10 +83,10 @@ class Meter {
     count(bytes: number): void {
         this.#bytes += bytes;
         if (this.#bytes > this.#limits.bytes) {
-            throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: this.#limits.bytes, unit: 'bytes' });
+            throw fail.ARCHIVE_TOO_LARGE({ limit: this.#limits.bytes, unit: 'bytes' });
         }
         if (this.#bytes > this.#maxBytes) {
-            throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: this.#limits.ratio, unit: 'times its own size' });
+            throw fail.ARCHIVE_TOO_LARGE({ limit: this.#limits.ratio, unit: 'times its own size' });
         }
     }
 }
@@ -123,7 +123,7 @@ async function* tarEntries(
                       ? 'file'
                       : 'other';
             if (kind === 'other' && !withOthers) {
-                throw pluginErrors.ARCHIVE_REFUSED({
+                throw fail.ARCHIVE_REFUSED({
                     why: 'it has links or special files',
                     entry: name.slice(0, 300)
                 });
@@ -232,7 +232,7 @@ async function* zipEntries(
             const named = entry.fileName.endsWith('/') ? 'folder' : 'file';
             const isPlain = type === 0 || type === (named === 'folder' ? folderType : fileType);
             if ((!isPlain || entry.isEncrypted()) && !withOthers) {
-                throw pluginErrors.ARCHIVE_REFUSED({
+                throw fail.ARCHIVE_REFUSED({
                     why: isPlain ? 'it is encrypted' : 'it has links or special files',
                     entry: entry.fileName.slice(0, 300)
                 });
@@ -295,5 +295,5 @@ function refusal(error: unknown): unknown {
     ) {
         return error;
     }
-    return pluginErrors.ARCHIVE_REFUSED({ why: error.message.slice(0, 300) }, { cause: error });
+    return fail.ARCHIVE_REFUSED({ why: error.message.slice(0, 300) }, { cause: error });
 }

@@ -1,7 +1,7 @@
 /** Packs files and folders into an archive, which appears complete or not at all. Links and special files are left out and counted. */
 import type { FileHandle } from 'node:fs/promises';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { changeFileOwner, ownerOf } from '../files/attributes/owner.ts';
 import { bytesOf, writeFrom } from '../files/content/bytes.ts';
 import { openFile } from '../files/content/content.ts';
@@ -117,8 +117,8 @@ export async function measureAll(root: Root, tops: readonly string[], limits: Li
         total += bytes;
         if (entries > limits.entries || total > limits.bytes) {
             throw entries > limits.entries
-                ? pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' })
-                : pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
+                ? fail.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' })
+                : fail.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
         }
     }
     return total;

@@ -1,7 +1,7 @@
 /** Does one thing with many entries, and says for each of them what became of it. */
 import { type Actor, errors, isFailure, joi, type Value } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { changePermissions, type PermissionChange } from '../files/attributes/permissions.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { measure } from '../files/tree.ts';
@@ -285,7 +285,7 @@ class Clashes {
     check(index: number): void {
         const path = this.#refused.get(index);
         if (path !== undefined) {
-            throw pluginErrors.CONFLICT_IN_BATCH({ path });
+            throw fail.CONFLICT_IN_BATCH({ path });
         }
     }
 }
@@ -310,6 +310,6 @@ export async function requireFolder({ root, path }: Place): Promise<void> {
         throw errors.notFound('Links are not followed');
     }
     if (type !== 'folder') {
-        throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'folder' });
+        throw fail.WRONG_TYPE({ path, type, wanted: 'folder' });
     }
 }

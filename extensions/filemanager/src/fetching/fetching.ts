@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 
 import { type Actor, errors, isFailure } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { hashed } from '../files/content/hashing.ts';
 import type { FileWriter } from '../files/writer.ts';
 import type { Place } from '../roots/roots.ts';
@@ -150,7 +150,7 @@ export class Fetching {
         }
         const found = options.done(bytes);
         if (sha256 !== null && sha256.toLowerCase() !== found) {
-            throw pluginErrors.CHECKSUM_MISMATCH({ path });
+            throw fail.CHECKSUM_MISMATCH({ path });
         }
     }
 }
@@ -221,7 +221,7 @@ function tooLarge(most: number): Error {
 }
 
 function failed(why: string, status: number | null = null): Error {
-    return pluginErrors.FETCH_FAILED({ why, status });
+    return fail.FETCH_FAILED({ why, status });
 }
 
 function wordsOf(error: unknown): string {

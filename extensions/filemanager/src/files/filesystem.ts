@@ -1,7 +1,7 @@
 /** Failures of file operations. */
 import { errors, isFailure } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 
 /** The error of the API for a failed system call; null when the failure is a defect of the plugin. */
 function translate(code: string): Error | null {
@@ -24,7 +24,7 @@ function translate(code: string): Error | null {
         case 'ETXTBSY':
         case 'EBUSY':
         case 'EFBIG':
-            return pluginErrors.NOT_PERMITTED({ why: code });
+            return fail.NOT_PERMITTED({ why: code });
         default:
             return null;
     }

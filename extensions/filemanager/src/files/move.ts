@@ -1,7 +1,7 @@
 /** Moves entries in one step. */
 import { type Files, isFailure } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { filesystem } from './filesystem.ts';
 
 /** Moves within one root. @throws OTHER_DEVICE 40951 between two file systems, CONFLICT 40900 when `to` is taken, NOT_FOUND 40400 */
@@ -14,9 +14,7 @@ export async function move(
     try {
         await filesystem(() => files.move(from, to, options));
     } catch (error) {
-        throw (error as NodeJS.ErrnoException).code === 'EXDEV'
-            ? pluginErrors.OTHER_DEVICE({ from, to })
-            : error;
+        throw (error as NodeJS.ErrnoException).code === 'EXDEV' ? fail.OTHER_DEVICE({ from, to }) : error;
     }
 }
 

@@ -1,7 +1,7 @@
 /** Replaces files in one step. */
 import { type Actor, createFailure, errors, type FileEntry, type Files, type KeyedMutex } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { join, parentOf } from '../roots/path.ts';
 import type { Quotas, Reservation } from '../roots/quotas.ts';
 import type { Root } from '../roots/roots.ts';
@@ -105,7 +105,7 @@ async function writeBody(
         )
     );
     if (isBroken || signal.aborted || (length !== null && length !== bytes)) {
-        throw pluginErrors.PARTIAL_BODY({ expected: length, received: bytes });
+        throw fail.PARTIAL_BODY({ expected: length, received: bytes });
     }
     await handle.sync();
 }

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 
 import { errors, type FileEntry, type Files } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { changeFileOwner, changeFolderOwner, type Owner } from '../files/attributes/owner.ts';
 import { bytesOf, writeFrom } from '../files/content/bytes.ts';
 import { openFile } from '../files/content/content.ts';
@@ -105,7 +105,7 @@ class TreeCopy {
         } else if (type === 'link') {
             await this.#addLink(path);
         } else {
-            throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'file, folder or link' });
+            throw fail.WRONG_TYPE({ path, type, wanted: 'file, folder or link' });
         }
     }
 
@@ -182,7 +182,7 @@ class TreeCopy {
         const text = await filesystem(() => this.#from.files.readLink(path));
         const inner = path === this.#from.path ? '' : path.slice(this.#from.path.length + 1);
         if (inner === '' || !staysWithin(parentOf(inner), text)) {
-            throw pluginErrors.LINK_OUTSIDE({ target: text, path });
+            throw fail.LINK_OUTSIDE({ target: text, path });
         }
         await filesystem(() => this.#to.files.link(this.#target(path), text, 'symbolic'));
         this.#keep({ path, entry });
@@ -250,7 +250,7 @@ async function compare({ files, path }: End, size: number, hash: Hash, signal: A
     try {
         const sum = await checksumOf(handle, 'sha256', signal);
         if ((await handle.stat()).size !== size || sum !== hash.digest('hex')) {
-            throw pluginErrors.CHECKSUM_MISMATCH({ path: nameOf(path) });
+            throw fail.CHECKSUM_MISMATCH({ path: nameOf(path) });
         }
     } finally {
         await handle.close();

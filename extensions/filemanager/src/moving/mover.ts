@@ -1,7 +1,7 @@
 /** Copies and moves entries: within a root, between roots, and to names that may be taken. */
 import { type Actor, errors, type FileEntry, type KeyedMutex } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { ownerOf } from '../files/attributes/owner.ts';
 import { filesystem, isMissing, isTaken } from '../files/filesystem.ts';
 import { isOtherDevice, move } from '../files/move.ts';
@@ -64,7 +64,7 @@ export class Mover {
     async copy(from: Place, to: Place, options: MoveOptions): Promise<Moved> {
         const top = await filesystem(() => from.root.files.stat(from.path));
         if (top.type !== 'file' && top.type !== 'folder') {
-            throw pluginErrors.WRONG_TYPE({ path: from.path, type: top.type, wanted: 'file or folder' });
+            throw fail.WRONG_TYPE({ path: from.path, type: top.type, wanted: 'file or folder' });
         }
         return this.#copy(from, to, top, { ...options, moves: false });
     }
@@ -246,11 +246,11 @@ function refuseInside(from: Place, to: Place, onConflict: OnConflict): void {
         source !== target &&
         (isWithin(target, source) || (onConflict === 'replace' && isWithin(source, target)))
     ) {
-        throw pluginErrors.INSIDE_ITSELF({ path: to.path });
+        throw fail.INSIDE_ITSELF({ path: to.path });
     }
     // A root may lie inside another one: the same entry then has two places.
     if (source === target && (from.root.folder !== to.root.folder || onConflict === 'replace')) {
-        throw pluginErrors.INSIDE_ITSELF({ path: to.path });
+        throw fail.INSIDE_ITSELF({ path: to.path });
     }
 }
 
@@ -267,7 +267,7 @@ async function requireUnchanged({ root }: Place, { entries }: Copied): Promise<v
     for (const { path, entry } of entries) {
         const now = await find({ root, path });
         if (now === null || now.version !== entry.version) {
-            throw pluginErrors.CHANGED_MEANWHILE({ path });
+            throw fail.CHANGED_MEANWHILE({ path });
         }
     }
 }
@@ -294,7 +294,7 @@ async function removeCopied({ root }: Place, { entries }: Copied): Promise<void>
         }
     }
     if (stays !== null) {
-        throw pluginErrors.CHANGED_MEANWHILE({ path: stays });
+        throw fail.CHANGED_MEANWHILE({ path: stays });
     }
 }
 

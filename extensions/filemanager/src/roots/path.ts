@@ -4,7 +4,7 @@
  */
 import { errors, joi } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 
 /** The private folder at the top of a root: trash and unfinished uploads. */
 export const privateFolder = '.portico';
@@ -36,7 +36,7 @@ export function parsePath(text: string, field = 'path'): string {
     }
     const segments = text.split('/').filter((segment) => segment !== '' && segment !== '.');
     if (segments.includes('..')) {
-        throw pluginErrors.OUTSIDE_ROOT({ field });
+        throw fail.OUTSIDE_ROOT({ field });
     }
     if (segments.some(isReserved)) {
         throw errors.notFound();

@@ -1,7 +1,7 @@
 /** The folder `.portico` at the top of each root. Only the panel's account can open it, and it is on the same file system, so a move into it is one step. */
 import type { Files } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { filesystem, isTaken } from '../files/filesystem.ts';
 import { privateFolder } from './path.ts';
 
@@ -23,7 +23,7 @@ export async function ensurePrivate(files: Files, part: PrivatePart): Promise<vo
         });
         const { type, uid, mode } = await filesystem(() => files.stat(path));
         if (type !== 'folder' || uid !== process.geteuid?.() || (mode & 0o077) !== 0) {
-            throw pluginErrors.PRIVATE_FOLDER_UNSAFE();
+            throw fail.PRIVATE_FOLDER_UNSAFE();
         }
     }
 }

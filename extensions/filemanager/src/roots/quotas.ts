@@ -5,7 +5,7 @@
 import { KeyedMutex } from '@portico/sdk';
 
 import { UploadEntity } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { sizeOf } from '../files/size.ts';
 import type { Ctx } from '../settings.ts';
 import { privateFolder } from './path.ts';
@@ -137,7 +137,7 @@ export class Quotas {
                 return;
             }
         }
-        throw pluginErrors.QUOTA_EXCEEDED({ root: root.name, limit: root.quotaBytes });
+        throw fail.QUOTA_EXCEEDED({ root: root.name, limit: root.quotaBytes });
     }
 
     async #fits(root: Root, ledger: Ledger, bytes: number): Promise<boolean> {

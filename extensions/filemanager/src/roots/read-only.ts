@@ -1,12 +1,12 @@
 /** A read-only root. Its `Files` refuse every change, whatever route asks for it. */
 import type { Files } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 
 /** The same files, without a way to change them. Each change is READ_ONLY 40352. */
 export function readOnlyFiles(files: Files, root: string): Files {
     const refuse = async (): Promise<never> => {
-        throw pluginErrors.READ_ONLY({ root });
+        throw fail.READ_ONLY({ root });
     };
     return {
         open: (path, flags = 'r', mode) => (flags === 'r' ? files.open(path, flags, mode) : refuse()),

@@ -1,7 +1,7 @@
 /** The folders that callers may reach, each with the roles that it is open to. */
 import { type Actor, errors, type Files } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { parsePath } from './path.ts';
 import { readOnlyFiles } from './read-only.ts';
@@ -100,7 +100,7 @@ export class Roots {
 /** Refuses a change of a read-only root before the change begins. @throws READ_ONLY 40352 */
 export function refuseReadOnly({ name, readOnly }: Root): void {
     if (readOnly) {
-        throw pluginErrors.READ_ONLY({ root: name });
+        throw fail.READ_ONLY({ root: name });
     }
 }
 

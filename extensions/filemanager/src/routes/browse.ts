@@ -1,7 +1,7 @@
 /** Routes that list roots and folders, and search for names. They show names, sizes, times and owners, never content. */
 import { joi, pages, reply } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { entrySchema } from '../files/entries.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { search } from '../files/search.ts';
@@ -122,7 +122,7 @@ function registerList(ctx: Ctx, { roots, entries }: Services): void {
             const { root, path } = roots.at(actor, query);
             const folder = await filesystem(() => root.files.stat(path));
             if (folder.type !== 'folder') {
-                throw pluginErrors.WRONG_TYPE({ path, type: folder.type, wanted: 'folder' });
+                throw fail.WRONG_TYPE({ path, type: folder.type, wanted: 'folder' });
             }
             const all = (await filesystem(() => root.files.list(path))).filter(
                 ({ name }) => !isReserved(name)

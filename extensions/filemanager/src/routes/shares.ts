@@ -2,7 +2,7 @@
 import { type Download, joi, reply } from '@portico/sdk';
 
 import { measureAll, streamFolder } from '../archives/write.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { download } from '../files/content/content.ts';
 import { filesystem } from '../files/filesystem.ts';
 import { location, nameOf } from '../roots/path.ts';
@@ -197,7 +197,7 @@ function registerDownload(ctx: Ctx, { shares, converter }: Services): void {
             };
         } catch (error) {
             ctx.log.debug('A public link could not be followed', { error: String(error) });
-            throw pluginErrors.SHARE_GONE();
+            throw fail.SHARE_GONE();
         }
     };
 }

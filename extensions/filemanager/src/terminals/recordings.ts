@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type Download, errors, joi, type Value } from '@portico/sdk';
 
 import { RecordingEntity, type RecordingRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { bytesOf } from '../files/content/bytes.ts';
 import { allowMissing, filesystem } from '../files/filesystem.ts';
 import type { Ctx } from '../settings.ts';
@@ -213,10 +213,10 @@ export class Recordings {
     #refuseOverLimit(bytes: number, more: number): void {
         const { recordingBytes, recordingsBytes } = this.#ctx.settings;
         if (bytes + more > recordingBytes) {
-            throw pluginErrors.RECORDING_FULL({ what: 'its recording', limit: recordingBytes });
+            throw fail.RECORDING_FULL({ what: 'its recording', limit: recordingBytes });
         }
         if (this.#stored + more > recordingsBytes) {
-            throw pluginErrors.RECORDING_FULL({ what: 'all recordings', limit: recordingsBytes });
+            throw fail.RECORDING_FULL({ what: 'all recordings', limit: recordingsBytes });
         }
     }
 

@@ -1,7 +1,7 @@
 /** Runs shells in pseudo-terminals, each on a socket. */
 import { type Actor, type Child, errors, joi, type Socket, type Value } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Recorder, Recordings } from './recordings.ts';
 
@@ -173,7 +173,7 @@ export class Terminals {
     #refuseOverLimit(): void {
         const { terminals } = this.#ctx.settings;
         if (this.#opening >= terminals) {
-            throw pluginErrors.TOO_MANY_TERMINALS({ limit: terminals });
+            throw fail.TOO_MANY_TERMINALS({ limit: terminals });
         }
     }
 }

@@ -1,7 +1,7 @@
 /** Reads the headers of tus 1.0 strictly. */
 import { createHash, type Hash } from 'node:crypto';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 
 /** The version of the protocol. */
 export const tusVersion = '1.0.0';
@@ -19,7 +19,7 @@ const maxMetadataLength = 8192;
 /** Checks `Tus-Resumable`. @throws TUS_VERSION 41250 */
 export function checkVersion(headers: Headers): void {
     if (headers.get('tus-resumable') !== tusVersion) {
-        throw pluginErrors.TUS_VERSION();
+        throw fail.TUS_VERSION();
     }
 }
 
@@ -31,7 +31,7 @@ export function wholeNumber(headers: Headers, name: string): number | null {
     }
     const number = Number(text);
     if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(number)) {
-        throw pluginErrors.TUS_HEADER({ header: name });
+        throw fail.TUS_HEADER({ header: name });
     }
     return number;
 }
@@ -40,7 +40,7 @@ export function wholeNumber(headers: Headers, name: string): number | null {
 export function readMetadata(headers: Headers): ReadonlyMap<string, string> {
     const text = headers.get('upload-metadata') ?? '';
     const wrong = (): never => {
-        throw pluginErrors.TUS_HEADER({ header: 'Upload-Metadata' });
+        throw fail.TUS_HEADER({ header: 'Upload-Metadata' });
     };
     if (text.length > maxMetadataLength) {
         wrong();
@@ -75,7 +75,7 @@ export function readChecksum(headers: Headers): Checksum | null {
     }
     const [name = '', value = ''] = text.split(' ');
     if (!Object.hasOwn(algorithms, name)) {
-        throw pluginErrors.TUS_HEADER({ header: 'Upload-Checksum' });
+        throw fail.TUS_HEADER({ header: 'Upload-Checksum' });
     }
     return {
         hash: createHash(algorithms[name as keyof typeof algorithms]),

@@ -1,7 +1,7 @@
 /** tus 1.0 over WHATWG requests, with the extensions creation, creation-with-upload, termination, expiration and checksum. */
 import { type Actor, errors, isFailure, statusOf } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { parseInner } from '../roots/path.ts';
 import type { Roots } from '../roots/roots.ts';
 import type { Ctx } from '../settings.ts';
@@ -90,7 +90,7 @@ export class TusProtocol {
         const { headers } = request;
         const length = wholeNumber(headers, 'upload-length');
         if (length === null) {
-            throw pluginErrors.TUS_HEADER({ header: 'Upload-Length' });
+            throw fail.TUS_HEADER({ header: 'Upload-Length' });
         }
         const metadata = readMetadata(headers);
         const root = this.#roots.forChange(actor, target.root ?? metadata.get('root') ?? '');
@@ -127,11 +127,11 @@ export class TusProtocol {
     async #append(request: Request, { actor, signal }: Caller, id: string): Promise<UploadState> {
         const { headers } = request;
         if (headers.get('content-type') !== bodyType) {
-            throw pluginErrors.CHUNK_TYPE();
+            throw fail.CHUNK_TYPE();
         }
         const offset = wholeNumber(headers, 'upload-offset');
         if (offset === null) {
-            throw pluginErrors.TUS_HEADER({ header: 'Upload-Offset' });
+            throw fail.TUS_HEADER({ header: 'Upload-Offset' });
         }
         return this.#uploads.append(actor, id, {
             offset,

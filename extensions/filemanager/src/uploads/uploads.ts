@@ -8,7 +8,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { type Actor, errors, type Files } from '@portico/sdk';
 
 import { UploadEntity, type UploadRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { changeFileOwner, ownerOf } from '../files/attributes/owner.ts';
 import { bytesOf, received, untilAborted, writeAll, writeFrom } from '../files/content/bytes.ts';
 import { allowMissing, filesystem, isMissing } from '../files/filesystem.ts';
@@ -71,7 +71,7 @@ export class Uploads {
     async create(actor: Actor, { root, path, length, metadata, replace }: NewUpload): Promise<UploadRow> {
         const { uploadBytes } = this.#ctx.settings;
         if (length > uploadBytes) {
-            throw pluginErrors.UPLOAD_TOO_LARGE({ limit: uploadBytes });
+            throw fail.UPLOAD_TOO_LARGE({ limit: uploadBytes });
         }
         refuseReadOnly(root);
         await ownerOf(root.files, parentOf(path));
@@ -111,7 +111,7 @@ export class Uploads {
         }
         const root = this.#rootOf(actor, row);
         if (row.expires < Date.now()) {
-            throw pluginErrors.UPLOAD_GONE();
+            throw fail.UPLOAD_GONE();
         }
         return { row, offset: await offsetOf(root.files, row) };
     }
@@ -169,7 +169,7 @@ export class Uploads {
     async #write(actor: Actor, id: string, { offset, body, checksum, signal }: Chunk): Promise<UploadState> {
         const { row, offset: now } = await this.find(actor, id);
         if (now !== offset) {
-            throw pluginErrors.OFFSET_MISMATCH({ offset: now });
+            throw fail.OFFSET_MISMATCH({ offset: now });
         }
         const root = this.#rootOf(actor, row);
         refuseReadOnly(root);
@@ -252,7 +252,7 @@ export class Uploads {
                 throw errors.conflict('path');
             }
             if (type !== 'file') {
-                throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'file' });
+                throw fail.WRONG_TYPE({ path, type, wanted: 'file' });
             }
             return true;
         } catch (error) {
@@ -268,12 +268,12 @@ export class Uploads {
         if (writer === undefined) {
             return;
         }
-        writer.abort.abort(pluginErrors.UPLOAD_BUSY());
+        writer.abort.abort(fail.UPLOAD_BUSY());
         const timeout = Promise.withResolvers<boolean>();
         const timer = setTimeout(() => timeout.resolve(false), abortWaitMs);
         try {
             if (!(await Promise.race([writer.done.then(() => true), timeout.promise]))) {
-                throw pluginErrors.UPLOAD_BUSY();
+                throw fail.UPLOAD_BUSY();
             }
         } finally {
             clearTimeout(timer);
@@ -321,7 +321,7 @@ async function writeChunk(
         for await (const part of parts) {
             signal.throwIfAborted();
             if (at + part.byteLength > length) {
-                throw pluginErrors.UPLOAD_TOO_LARGE({ limit: length });
+                throw fail.UPLOAD_TOO_LARGE({ limit: length });
             }
             await writeAll(handle, part, at);
             checksum?.hash.update(part);
@@ -333,7 +333,7 @@ async function writeChunk(
         }
         signal.throwIfAborted();
         if (checksum !== null && !checksum.hash.digest().equals(checksum.expected)) {
-            throw pluginErrors.CHUNK_MISMATCH();
+            throw fail.CHUNK_MISMATCH();
         }
     } catch (error) {
         if (checksum !== null) {
@@ -360,6 +360,6 @@ async function offsetOf(files: Files, row: UploadRow): Promise<number> {
         if (finished?.type === 'file' && finished.size === row.length) {
             return row.length;
         }
-        throw pluginErrors.UPLOAD_GONE();
+        throw fail.UPLOAD_GONE();
     }
 }

@@ -7,7 +7,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { type Actor, type Download, errors, joi, KeyedMutex, type Value } from '@portico/sdk';
 
 import { VersionEntity, type VersionRow } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { bytesOf, writeFrom } from '../files/content/bytes.ts';
 import { download, openFile } from '../files/content/content.ts';
 import { hashed } from '../files/content/hashing.ts';
@@ -165,7 +165,7 @@ export class Versions {
                 }
             });
             if (size !== entry.size || (await filesystem(() => files.stat(path))).version !== entry.version) {
-                throw pluginErrors.CHANGED_MEANWHILE({ path });
+                throw fail.CHANGED_MEANWHILE({ path });
             }
             const checksum = hash.digest('hex');
             const blob = privatePath('versions', checksum);

@@ -15,7 +15,7 @@ import {
 import { layOut, type Piece } from '../address/layout.ts';
 import { most } from '../draft/model.ts';
 import { BanEntity, type BanRow } from '../entities.ts';
-import { firewallErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Nft } from '../kernel/nft.ts';
 import { elementsOf } from '../lists/contents.ts';
 import { isOwn, type Machine, touchesLoopback } from '../machine.ts';
@@ -209,8 +209,7 @@ export class Bans {
             ]);
         }
         const { ctx, machine } = this.#options;
-        const refused = (why: string): Error =>
-            firewallErrors.PROTECTED({ address: formatInterval(interval), why });
+        const refused = (why: string): Error => fail.PROTECTED({ address: formatInterval(interval), why });
         if (touchesLoopback(interval)) {
             throw refused('it is this machine');
         }

@@ -4,7 +4,7 @@ import { errors, isFailure } from '@portico/sdk';
 import { parsePrefix } from '../address/interval.ts';
 import type { Model, Rule } from '../draft/model.ts';
 import { termsOf } from '../draft/objects/terms.ts';
-import { firewallErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { Evaluator, type Packet } from '../evaluate/evaluator.ts';
 import type { Listed, Nft } from '../kernel/nft.ts';
 import type { Ctx } from '../settings.ts';
@@ -162,7 +162,7 @@ export class Foreign {
                     : error;
             });
         if (code !== 0) {
-            throw firewallErrors.TOOL_FAILED({
+            throw fail.TOOL_FAILED({
                 tool,
                 message: timedOut ? 'it gave no answer' : stderr.trim().slice(0, 300)
             });

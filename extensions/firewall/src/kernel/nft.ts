@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 
 import { errors, isFailure, Mutex } from '@portico/sdk';
 
-import { firewallErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { absent, type CommandDocument, type Present } from '../ruleset/commands.ts';
 import { type Hook, ownTable } from '../ruleset/ruleset.ts';
 import type { Ctx } from '../settings.ts';
@@ -168,7 +168,7 @@ export class Nft {
         } catch {
             // Said below, for a text that is no JSON and for one of another shape.
         }
-        throw firewallErrors.NFT_UNUSABLE({ why: 'its answer is not the JSON of libnftables' });
+        throw fail.NFT_UNUSABLE({ why: 'its answer is not the JSON of libnftables' });
     }
 
     async #run(args: readonly string[]): Promise<string> {
@@ -180,7 +180,7 @@ export class Nft {
                     : error;
             });
         if (result.timedOut) {
-            throw firewallErrors.NFT_TIMEOUT({ seconds: timeoutSeconds });
+            throw fail.NFT_TIMEOUT({ seconds: timeoutSeconds });
         }
         if (result.code === 0) {
             return result.stdout;
@@ -231,7 +231,7 @@ function isNoSuchObject(error: unknown): boolean {
 
 function failureOf(stderr: string): Error {
     if (stderr.includes('Operation not permitted')) {
-        return firewallErrors.NOT_PERMITTED();
+        return fail.NOT_PERMITTED();
     }
     // Paths of files of the panel mean nothing to its users, and commands of libnftables little.
     const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !/^\{|^\s*[\^~]+\s*$/.test(line));
@@ -241,5 +241,5 @@ function failureOf(stderr: string): Error {
         )
         .join('; ')
         .slice(0, longestMessage);
-    return firewallErrors.NFT_REJECTED({ message: message === '' ? 'it gave no reason' : message });
+    return fail.NFT_REJECTED({ message: message === '' ? 'it gave no reason' : message });
 }

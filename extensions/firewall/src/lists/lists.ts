@@ -12,7 +12,7 @@ import {
 } from '../address/interval.ts';
 import type { Draft } from '../draft/draft.ts';
 import { type AddressSet, most } from '../draft/model.ts';
-import { firewallErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Nft } from '../kernel/nft.ts';
 import { replaceElements } from '../ruleset/commands.ts';
 import { kernelSet } from '../ruleset/ruleset.ts';
@@ -154,7 +154,7 @@ export class Lists {
             const list = parseList(await this.#text(url, signal), set.family);
             if (list.intervals.length === 0 && list.skipped > 0) {
                 // Such as the page of a server that moved: it must not empty a set that keeps attackers out.
-                throw firewallErrors.LIST_FAILED({
+                throw fail.LIST_FAILED({
                     why: `it holds no address of ${set.family === 'ipv4' ? 'IPv4' : 'IPv6'}`
                 });
             }
@@ -169,8 +169,7 @@ export class Lists {
     async #text(url: string, signal: AbortSignal): Promise<string> {
         const limitMs = this.#options.limitMs();
         const bound = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
-        const failed = (why: string, cause?: unknown): Error =>
-            firewallErrors.LIST_FAILED({ why }, { cause });
+        const failed = (why: string, cause?: unknown): Error => fail.LIST_FAILED({ why }, { cause });
         try {
             const response = await this.#options.ctx.fetch(url, { signal: bound });
             if (!response.ok || response.body === null) {

@@ -2,7 +2,7 @@
 import { errors, isFailure } from '@portico/sdk';
 
 import { formatAddress, type Interval, readPeer } from '../address/interval.ts';
-import { firewallErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { LiveConnection } from '../ruleset/ruleset.ts';
 import type { Ctx } from '../settings.ts';
 
@@ -35,7 +35,7 @@ export async function listListeners(ctx: Ctx): Promise<readonly Listener[]> {
                 : error;
         });
     if (result.code !== 0) {
-        throw firewallErrors.TOOL_FAILED({
+        throw fail.TOOL_FAILED({
             tool: 'ss',
             message: result.timedOut ? 'it gave no answer' : result.stderr.slice(0, 200)
         });

@@ -7,7 +7,7 @@ import { isFailure, Mutex } from '@portico/sdk';
 import type { Bans } from '../bans/bans.ts';
 import type { Draft } from '../draft/draft.ts';
 import type { Model } from '../draft/model.ts';
-import { firewallErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Nft } from '../kernel/nft.ts';
 import type { Contents } from '../lists/contents.ts';
 import type { Machine } from '../machine.ts';
@@ -101,7 +101,7 @@ export class Firewall {
             const [model, version] = [await draft.model(), await draft.version()];
             const lockOut = await options.lockOut(model);
             if (lockOut.length > 0 && !options.acceptLockOut) {
-                throw firewallErrors.WOULD_LOCK_OUT({ connections: lockOut });
+                throw fail.WOULD_LOCK_OUT({ connections: lockOut });
             }
             const seconds =
                 lockOut.length > 0
@@ -146,11 +146,11 @@ export class Firewall {
             const { store, guard } = this.#options;
             const { trial } = await store.read();
             if (trial?.id !== id) {
-                throw firewallErrors.NO_TRIAL();
+                throw fail.NO_TRIAL();
             }
             if (!(await guard.claim(id))) {
                 await this.#finishRevert(trial, 'expired');
-                throw firewallErrors.NO_TRIAL();
+                throw fail.NO_TRIAL();
             }
             await this.#finishConfirm(trial);
         });
@@ -161,7 +161,7 @@ export class Firewall {
         return this.#mutex.run(async () => {
             const { trial } = await this.#options.store.read();
             if (trial?.id !== id) {
-                throw firewallErrors.NO_TRIAL();
+                throw fail.NO_TRIAL();
             }
             await this.#finishRevert(trial, 'reverted');
         });
@@ -380,7 +380,7 @@ export class Firewall {
 
 function refusePending(trial: Trial | null): void {
     if (trial !== null) {
-        throw firewallErrors.TRIAL_PENDING();
+        throw fail.TRIAL_PENDING();
     }
 }
 

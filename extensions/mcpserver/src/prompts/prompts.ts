@@ -3,7 +3,7 @@ import { errors, type HookRun } from '@portico/sdk';
 
 import type { PluginPrompt, PromptArgument } from '../contract.ts';
 import { PromptEntity } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { builtInPrompts } from './built-in.ts';
 import type { Prompt } from './prompt.ts';
@@ -97,7 +97,7 @@ export class Prompts {
             throw errors.notFound('There is no such prompt');
         }
         if (found.readOnly) {
-            throw pluginErrors.READ_ONLY_PROMPT({ name, source: found.source });
+            throw fail.READ_ONLY_PROMPT({ name, source: found.source });
         }
         return found;
     }

@@ -1,7 +1,7 @@
 /** Which names and pages may reach the endpoint of the agents: a page of another origin, or a name that was made to point here, is refused. */
 import { isIP } from 'node:net';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 
 /** What is allowed beside addresses and `localhost`. */
 export interface Allowed {
@@ -23,7 +23,7 @@ export function checkSource(headers: Headers, { url, hosts, origins }: Allowed):
         name === panel?.hostname ||
         hosts.some((known) => known.toLowerCase() === name);
     if (own === null || !isKnown) {
-        throw pluginErrors.HOST_REFUSED({ host: host.slice(0, 253) });
+        throw fail.HOST_REFUSED({ host: host.slice(0, 253) });
     }
     const origin = headers.get('origin');
     if (origin === null) {
@@ -32,7 +32,7 @@ export function checkSource(headers: Headers, { url, hosts, origins }: Allowed):
     const from = URL.parse(origin);
     const isOwn = from !== null && (from.origin === panel?.origin || sameHost(from, host));
     if (!isOwn && !origins.some((listed) => URL.parse(listed)?.origin === (from?.origin ?? ''))) {
-        throw pluginErrors.ORIGIN_REFUSED({ origin: origin.slice(0, 300) });
+        throw fail.ORIGIN_REFUSED({ origin: origin.slice(0, 300) });
     }
 }
 

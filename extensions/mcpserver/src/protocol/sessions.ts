@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { errors } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { SessionEvents } from './event-store.ts';
 import { authOf, type Visit } from './visit.ts';
 
@@ -128,7 +128,7 @@ export class Sessions {
             all.length >= mostInAll ||
             all.filter(({ actorKey }) => actorKey === actor.key).length >= mostOfActor
         ) {
-            throw pluginErrors.TOO_MANY_SESSIONS();
+            throw fail.TOO_MANY_SESSIONS();
         }
         const server = this.#make();
         const now = this.#now();

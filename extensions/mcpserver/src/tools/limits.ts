@@ -1,7 +1,7 @@
 /** How many calls one token or user makes. */
 import { MinuteLimit } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 
 /** Counts calls by actor. */
@@ -21,7 +21,7 @@ export class CallLimits {
         const retryAfter =
             (this.#running.get(key) ?? 0) < parallelCalls ? this.#calls.take(key, callsPerMinute) : 1;
         if (retryAfter > 0) {
-            throw pluginErrors.TOO_MANY_CALLS({ retryAfter });
+            throw fail.TOO_MANY_CALLS({ retryAfter });
         }
         this.#change(key, 1);
         try {

@@ -10,7 +10,7 @@ import {
 import { type Actor, type ApiAnswer, errors, isFailure, type RouteInfo } from '@portico/sdk';
 
 import type { Calls } from '../calls.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Visit } from '../protocol/visit.ts';
 import type { Ctx } from '../settings.ts';
 import { answerOf, bytesOf, cut, failed, type ToolAnswer } from './answer.ts';
@@ -255,7 +255,7 @@ const cancelled: ToolAnswer = {
 };
 
 function waiting(row: ApprovalRow): ToolAnswer {
-    return { ...failed(pluginErrors.APPROVAL_REQUIRED()), approval: approvalView(row) };
+    return { ...failed(fail.APPROVAL_REQUIRED()), approval: approvalView(row) };
 }
 
 function refusal(row: ApprovalRow): ToolAnswer {

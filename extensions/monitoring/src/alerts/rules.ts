@@ -5,7 +5,7 @@ import { type Actor, type AuditDetail, errors, requireVersion } from '@portico/s
 import type { EntityManager } from '@portico/sdk/db';
 
 import { RuleEntity, type RuleRow } from '../entities.ts';
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { describeProblem, writeNamed } from '../named.ts';
 import { parseSeriesName } from '../sampling/metrics.ts';
 import type { Ctx } from '../settings.ts';
@@ -233,7 +233,7 @@ function fieldsOf({
 /** @throws TOO_MANY_RULES 40950 */
 async function insertRule(em: EntityManager, fields: Fields, now: number): Promise<RuleRow> {
     if ((await em.count(RuleEntity, {})) >= mostRules) {
-        throw monitoringErrors.TOO_MANY_RULES({ limit: mostRules });
+        throw fail.TOO_MANY_RULES({ limit: mostRules });
     }
     const id = await em.insert(RuleEntity, { ...fields, version: 1, createdAt: now, updatedAt: now });
     return findRule(em, Number(id));

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { errors, isFailure, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { maskHeaders } from '../headers.ts';
 import { writeNamed } from '../named.ts';
 import type { Ctx } from '../settings.ts';
@@ -143,7 +143,7 @@ export class Checks {
         const row = await this.#rowOf(fields);
         const known = await writeNamed(this.#ctx.db, async (em) => {
             if ((await em.count(CheckEntity, {})) >= mostChecks) {
-                throw monitoringErrors.TOO_MANY_CHECKS({ limit: mostChecks });
+                throw fail.TOO_MANY_CHECKS({ limit: mostChecks });
             }
             return this.#insert(em, fields, row, now);
         });

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { errors } from '@portico/sdk';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { describeProblem } from '../named.ts';
 import { type CheckFields, fieldsOf } from './input.ts';
 import type { NewCheck } from './schema.ts';
@@ -49,9 +49,7 @@ export function planRestore(
     const room = Math.max(0, mostChecks - (stored.length - removed.length));
     const tooMany = new Set(wanted.filter(({ same }) => same === null).slice(room));
     for (const { fields } of tooMany) {
-        problems.push(
-            `${fields.name}: ${describeProblem(monitoringErrors.TOO_MANY_CHECKS({ limit: mostChecks }))}`
-        );
+        problems.push(`${fields.name}: ${describeProblem(fail.TOO_MANY_CHECKS({ limit: mostChecks }))}`);
     }
     const changes = wanted.filter(
         (each) => !tooMany.has(each) && !isDeepStrictEqual(each.fields, each.same?.fields)

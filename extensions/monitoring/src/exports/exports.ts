@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { errors, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { describeProblem } from '../named.ts';
 import type { Sample } from '../sampling/sample.ts';
 import type { Machine } from '../sampling/sources/machine.ts';
@@ -252,7 +252,7 @@ export class Exports {
 
     async #insert(em: EntityManager, fields: ExportFields): Promise<SeenExport> {
         if ((await em.count(ExportEntity, {})) >= mostExports) {
-            throw monitoringErrors.TOO_MANY_EXPORTS({ limit: mostExports });
+            throw fail.TOO_MANY_EXPORTS({ limit: mostExports });
         }
         const now = this.#machine.now();
         const state = { version: 1, createdAt: now, updatedAt: now };

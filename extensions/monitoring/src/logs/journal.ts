@@ -1,7 +1,7 @@
 /** The journal of systemd, unit by unit, as `journalctl` reads it. */
 import { errors, pages } from '@portico/sdk';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { type Level, levelOf, lineBytes, type LogLine } from './line.ts';
 import { isWanted, type LogPage, type LogQuery } from './query.ts';
@@ -65,7 +65,7 @@ export async function readJournal(
         { timeoutSeconds: 20, maxOutputBytes: outputBytes, signal: page.signal }
     );
     if (code !== 0) {
-        throw monitoringErrors.JOURNAL_SILENT({ said: stderr.trim().slice(0, 300) });
+        throw fail.JOURNAL_SILENT({ said: stderr.trim().slice(0, 300) });
     }
     return pageOf(stdout, query, { limit: page.limit, asked });
 }

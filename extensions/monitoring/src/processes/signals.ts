@@ -1,7 +1,7 @@
 /** Signals to single processes. */
 import { errors } from '@portico/sdk';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Machine } from '../sampling/sources/machine.ts';
 import { readProcess, startOf } from '../sampling/sources/processes.ts';
 import { readCpu } from '../sampling/sources/system.ts';
@@ -30,7 +30,7 @@ export async function sendSignal(ctx: Ctx, machine: Machine, order: SignalOrder)
     compare(machine, order);
     const protection = await protectionOf(ctx, machine, pid);
     if (protection !== null) {
-        throw monitoringErrors.PROCESS_PROTECTED({ pid, reason: protection });
+        throw fail.PROCESS_PROTECTED({ pid, reason: protection });
     }
     // Once more, since the question above took time.
     const name = compare(machine, order);
@@ -39,7 +39,7 @@ export async function sendSignal(ctx: Ctx, machine: Machine, order: SignalOrder)
         if (readProcess(machine, pid) === null) {
             throw errors.notFound(`There is no process ${pid}`);
         }
-        throw monitoringErrors.SIGNAL_REFUSED({ pid, said: stderr.trim().slice(0, 200) });
+        throw fail.SIGNAL_REFUSED({ pid, said: stderr.trim().slice(0, 200) });
     }
     return name;
 }

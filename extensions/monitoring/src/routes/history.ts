@@ -1,7 +1,7 @@
 /** The route of what was measured over time. */
 import { errors, joi } from '@portico/sdk';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { type MetricReference, nameSeries, parseSeriesName } from '../sampling/metrics.ts';
 import type { Monitor } from '../sampling/monitor.ts';
 import type { Services } from '../services.ts';
@@ -82,7 +82,7 @@ export function registerHistoryRoutes(ctx: Ctx, { monitor }: Services): void {
             });
             const points = Math.ceil((plan.to - plan.from) / plan.step);
             if (points > mostPoints) {
-                throw monitoringErrors.TOO_MANY_POINTS({ points, limit: mostPoints });
+                throw fail.TOO_MANY_POINTS({ points, limit: mostPoints });
             }
             const name = nameSeries(metric.name, instance ?? '');
             return {

@@ -1,7 +1,7 @@
 /** The route of the requests to the hosts. */
 import { errors, joi } from '@portico/sdk';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { statusClasses } from '../traffic/counts.ts';
@@ -114,7 +114,7 @@ function registerCounts(ctx: Ctx, { machine, traffic }: Services): void {
             const span = { from: Math.floor(from / step) * step, to, step, hostId: query.hostId ?? null };
             const rows = await traffic.find(span, mostRows + 1);
             if (rows.length > mostRows) {
-                throw monitoringErrors.TOO_MANY_POINTS({ points: `more than ${mostRows}`, limit: mostRows });
+                throw fail.TOO_MANY_POINTS({ points: `more than ${mostRows}`, limit: mostRows });
             }
             return rows.map(viewOf);
         }

@@ -1,7 +1,7 @@
 /** Tries that a person asks for: each one reaches a machine or a channel elsewhere, so that their number is bounded. */
 import { type Actor, MinuteLimit } from '@portico/sdk';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 
 /** So many tries of checks, rules and exports a user or token may make in a minute. */
 export const triesPerMinute = 60;
@@ -25,7 +25,7 @@ export class Tries {
     take(actor: Actor): void {
         const retryAfter = this.#count(actor);
         if (retryAfter > 0) {
-            throw monitoringErrors.TOO_MANY_TRIES({ retryAfter, retryAfterSeconds: retryAfter });
+            throw fail.TOO_MANY_TRIES({ retryAfter, retryAfterSeconds: retryAfter });
         }
     }
 

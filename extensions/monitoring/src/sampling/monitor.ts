@@ -8,7 +8,7 @@ import { AlertJournal } from '../alerts/journal.ts';
 import { Notifier } from '../alerts/notifier.ts';
 import { Rules } from '../alerts/rules.ts';
 import { toAlertView } from '../alerts/schema.ts';
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { History } from '../history/history.ts';
 import type { Ctx } from '../settings.ts';
 import { Silences } from '../silences/silences.ts';
@@ -159,7 +159,7 @@ export class Monitor {
     /** The newest sample with the counters that it was calculated from. @throws NO_SAMPLE 50350 */
     get taken(): TakenSample {
         if (this.#taken === null) {
-            throw monitoringErrors.NO_SAMPLE();
+            throw fail.NO_SAMPLE();
         }
         return this.#taken;
     }

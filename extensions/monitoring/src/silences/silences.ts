@@ -2,7 +2,7 @@
 import { type Db, errors, requireVersion } from '@portico/sdk';
 
 import type { AlertRow } from '../entities.ts';
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { SilenceEntity, type SilenceRow } from './entities.ts';
 import type { ChangedSilence, NewSilence } from './schema.ts';
 
@@ -60,7 +60,7 @@ export class Silences {
     async create(input: NewSilence, createdBy: string | null): Promise<SilenceRow> {
         const fields = this.#fieldsOf(input);
         if (this.#rows.size >= mostSilences) {
-            throw monitoringErrors.TOO_MANY_SILENCES({ limit: mostSilences });
+            throw fail.TOO_MANY_SILENCES({ limit: mostSilences });
         }
         const row = { ...fields, createdBy, version: 1 };
         const id = await this.#db.write(async (em) => Number(await em.insert(SilenceEntity, row)));

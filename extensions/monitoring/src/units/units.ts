@@ -1,7 +1,7 @@
 /** The units of systemd, as `systemctl` lists them, and what can be done with one. */
 import { errors, type TaskView } from '@portico/sdk';
 
-import { monitoringErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { unitProtection } from '../processes/protected.ts';
 import type { Machine } from '../sampling/sources/machine.ts';
 import type { Ctx } from '../settings.ts';
@@ -109,7 +109,7 @@ export async function actOnUnit(
               ? 'it ends what runs on the machine'
               : null;
     if (reason !== null) {
-        throw monitoringErrors.UNIT_PROTECTED({ name, reason });
+        throw fail.UNIT_PROTECTED({ name, reason });
     }
     return ctx.task(
         {
@@ -134,7 +134,7 @@ export async function actOnUnit(
             }
             const [after] = await show(ctx, ['ActiveState', 'SubState'], [name]);
             if (code !== 0) {
-                throw monitoringErrors.UNIT_ACTION_FAILED({
+                throw fail.UNIT_ACTION_FAILED({
                     name,
                     action: order.action,
                     said: stderr.trim().slice(0, 300)
@@ -183,7 +183,7 @@ async function systemctl(ctx: Ctx, args: readonly string[]): Promise<string> {
     if (/not been booted with systemd|Failed to connect to bus/.test(stderr)) {
         throw errors.toolMissing('systemd', 'boot this machine with systemd as its first process');
     }
-    throw monitoringErrors.SYSTEMD_SILENT({
+    throw fail.SYSTEMD_SILENT({
         said: timedOut ? `no answer in ${listSeconds} seconds` : stderr.trim().slice(0, 300)
     });
 }

@@ -1,7 +1,7 @@
 /** The configurations of sites on the disk: a draft is tried as the account by PHP-FPM itself before it takes the place of what is there. */
 import { isFailure } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Account } from '../sites/machine/accounts.ts';
 import type { Folders } from '../sites/machine/folders.ts';
@@ -84,7 +84,7 @@ export class Configurations {
     async mustPass(target: ConfigTarget): Promise<void> {
         const { ok, output } = await this.check(target);
         if (!ok) {
-            throw pluginErrors.PHP_REJECTED({ output });
+            throw fail.PHP_REJECTED({ output });
         }
     }
 

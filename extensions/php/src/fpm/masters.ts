@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isFailure, type ServiceInfo } from '@portico/sdk';
 
 import { iniEnvironment } from '../config/configurations.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { siteUmask } from '../sites/machine/folders.ts';
 import { configFolder, serviceName, type Site } from '../sites/site.ts';
@@ -79,7 +79,7 @@ export class Masters {
             const info = await this.info(site, slot);
             const isEnding = info !== null && info.exits > before + 1;
             if (info === null || info.state === 'failed' || isEnding || performance.now() > end) {
-                throw pluginErrors.SITE_DOWN({ why: await this.#whyDown(site, info) });
+                throw fail.SITE_DOWN({ why: await this.#whyDown(site, info) });
             }
             await wait(pollMs);
         }

@@ -1,7 +1,7 @@
 /** Path parameters that several groups of routes have. */
 import { errors, joi } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { Site } from '../sites/site.ts';
 import { switchWork } from '../sites/views.ts';
@@ -40,7 +40,7 @@ export async function takeSite(
     await store.get(id);
     if (locks.holder(id) === switchWork) {
         const running = (await store.switches()).get(id);
-        throw pluginErrors.SWITCH_RUNNING({ from: running?.from ?? '', to: running?.to ?? '' });
+        throw fail.SWITCH_RUNNING({ from: running?.from ?? '', to: running?.to ?? '' });
     }
     const lock = locks.take(id, what);
     try {

@@ -1,7 +1,7 @@
 /** Routes of a site's walls: the score, and owners of files. */
 import { joi, reply, taskSchema } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { scoreSandbox } from '../sandbox/score.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -74,7 +74,7 @@ function registerScore(ctx: Ctx, { releases, store }: Services): void {
             ).catch((error: unknown) => {
                 throw error instanceof Error && 'reason' in error
                     ? error
-                    : pluginErrors.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
+                    : fail.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
             });
         }
     });

@@ -1,7 +1,7 @@
 /** Routes that start and stop sites, and that tell how they do. */
 import { joi } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { readOpcache, readStatus, resetOpcache } from '../fpm/status.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
@@ -96,7 +96,7 @@ function registerStatus(ctx: Ctx, { machine, store }: Services): void {
         async handler({ params }) {
             const site = await store.get(params.id);
             const status = await readStatus(ctx, site, site.slot, site.revision).catch((error: unknown) => {
-                throw pluginErrors.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
+                throw fail.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
             });
             const uid = (
                 await ctx
@@ -129,7 +129,7 @@ function registerOpcache(ctx: Ctx, { store }: Services): void {
             const site = await store.get(params.id);
             audit({ resourceId: site.id });
             await resetOpcache(ctx, site, site.slot).catch((error: unknown) => {
-                throw pluginErrors.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
+                throw fail.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
             });
             return null;
         }

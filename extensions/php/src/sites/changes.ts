@@ -4,7 +4,7 @@ import { changed, type DirectiveValues } from '../config/directives.ts';
 import { checkPool, type Pool } from '../config/pool.ts';
 import { definedOf } from '../defined.ts';
 import type { SslMode } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Masters } from '../fpm/masters.ts';
 import type { Ctx } from '../settings.ts';
 import type { Slots } from '../switching/slots.ts';
@@ -148,7 +148,7 @@ export class Changes {
     /** Replaces PHP-FPM by one that has read its configuration anew. @throws SITE_DOWN 50351 when it does not run */
     async reload(site: Site): Promise<Site> {
         if (!(await this.isRunning(site))) {
-            throw pluginErrors.SITE_DOWN({ why: 'it does not run' });
+            throw fail.SITE_DOWN({ why: 'it does not run' });
         }
         return this.#apply(site, {});
     }

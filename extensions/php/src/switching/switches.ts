@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { errors, isFailure } from '@portico/sdk';
 
 import type { SwitchRow, SwitchState } from '../entities.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Masters } from '../fpm/masters.ts';
 import type { Ctx } from '../settings.ts';
 import type { Share, SiteHosts } from '../sites/machine/hosts.ts';
@@ -167,7 +167,7 @@ export class Switches {
             const { requests, errors: failed, against } = await judge.judge(masters, next, next.slot);
             Object.assign(running, { requests, errors: failed });
             if (against !== null) {
-                throw pluginErrors.SWITCH_REVERTED({ evidence: against });
+                throw fail.SWITCH_REVERTED({ evidence: against });
             }
         };
         await look();

@@ -2,7 +2,7 @@
 import { errors, isFailure } from '@portico/sdk';
 
 import { type Configurations, iniEnvironment } from '../config/configurations.ts';
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { siteUmask } from '../sites/machine/folders.ts';
 import { configFolder, type Site } from '../sites/site.ts';
@@ -134,7 +134,7 @@ export class Tools {
                 : limit === 'memory'
                   ? 'it took more than 1 GiB of memory'
                   : `it ended with ${code ?? 'a signal'}`;
-            throw pluginErrors.TOOL_FAILED({ tool: name, why });
+            throw fail.TOOL_FAILED({ tool: name, why });
         }
         return { exitCode: code };
     }

@@ -1,7 +1,7 @@
 /** Releases of PHP and their extensions as packages of Debian. */
 import { errors } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { Releases } from './releases.ts';
 
@@ -143,7 +143,7 @@ export class Packages {
             .forEach((line) => log(line));
         signal.throwIfAborted();
         if (code !== 0) {
-            throw pluginErrors.TOOL_FAILED({ tool, why: `it ended with ${code ?? 'a signal'}` });
+            throw fail.TOOL_FAILED({ tool, why: `it ended with ${code ?? 'a signal'}` });
         }
     }
 

@@ -1,7 +1,7 @@
 /** The releases of PHP on this machine: programs `php-fpm<release>` and `php<release>` on the fixed program path. */
 import { errors } from '@portico/sdk';
 
-import { pluginErrors } from '../errors.ts';
+import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { programFolders } from './programs.ts';
 
@@ -56,7 +56,7 @@ export class Releases {
     async get(release: string): Promise<Release> {
         const found = (await this.list()).find((each) => each.release === release);
         if (found === undefined) {
-            throw pluginErrors.RELEASE_UNKNOWN({ release });
+            throw fail.RELEASE_UNKNOWN({ release });
         }
         return found;
     }

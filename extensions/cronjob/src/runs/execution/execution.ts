@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { type Child, errors, type Exit, type GroupLimits, isFailure, type Usage } from '@portico/sdk';
 
-import { pluginErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import { filledIn, type ShownValues, type Values, variablesOf } from '../../parameters/values.ts';
 import type { Ctx } from '../../settings.ts';
 import type { Sandbox } from '../../tasks/input/sandbox-input.ts';
@@ -138,7 +138,7 @@ async function findAccount(user: string | null, accounts: Accounts): Promise<Acc
         throw errors.notFound(`This machine has no account ${user ?? ''}`);
     }
     if (!account.own && !canRunAsOthers()) {
-        throw pluginErrors.NOT_ROOT({ user: account.name });
+        throw fail.NOT_ROOT({ user: account.name });
     }
     return account;
 }

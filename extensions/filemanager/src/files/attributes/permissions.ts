@@ -1,7 +1,7 @@
 /** Changes bits and owners, of one entry or of everything below a folder. Links are never followed. */
 import type { FileEntry, Files } from '@portico/sdk';
 
-import { pluginErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import { filesystem, isMissing } from '../filesystem.ts';
 import { walk } from '../tree.ts';
 
@@ -28,7 +28,7 @@ export async function changePermissions(
     const isFolder = entry.type === 'folder';
     const bits = isFolder ? (folderMode ?? mode) : mode;
     if (bits !== undefined && entry.type !== 'file' && !isFolder) {
-        throw pluginErrors.WRONG_TYPE({ path, type: entry.type, wanted: 'file or folder' });
+        throw fail.WRONG_TYPE({ path, type: entry.type, wanted: 'file or folder' });
     }
     await filesystem(async () => {
         if (uid !== undefined || gid !== undefined) {

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { type Download, errors, type FileEntry, type Files } from '@portico/sdk';
 import { lookup } from 'mrmime';
 
-import { pluginErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import { nameOf } from '../../roots/path.ts';
 import { filesystem } from '../filesystem.ts';
 import { bytesOf } from './bytes.ts';
@@ -30,7 +30,7 @@ export async function openFile(files: Files, path: string): Promise<Opened> {
                 return { handle, entry: before };
             }
             if (attempt === maxAttempts) {
-                throw pluginErrors.CHANGED_MEANWHILE({ path });
+                throw fail.CHANGED_MEANWHILE({ path });
             }
         } catch (error) {
             await handle.close();
@@ -61,7 +61,7 @@ export function requireFile({ type }: FileEntry, path: string): void {
         throw errors.notFound('Links are not followed');
     }
     if (type !== 'file') {
-        throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'file' });
+        throw fail.WRONG_TYPE({ path, type, wanted: 'file' });
     }
 }
 

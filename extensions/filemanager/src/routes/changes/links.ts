@@ -1,7 +1,7 @@
 /** Routes that show one entry, make links, and count what a folder holds. */
 import { errors, joi, reply, taskSchema } from '@portico/sdk';
 
-import { pluginErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import { entrySchema } from '../../files/entries.ts';
 import { filesystem } from '../../files/filesystem.ts';
 import { sizeOf, sizeSchema } from '../../files/size.ts';
@@ -108,7 +108,7 @@ function registerLink(ctx: Ctx, { roots, entries }: Services): void {
                 const file = parseInner(target, 'target');
                 const { type } = await filesystem(() => root.files.stat(file));
                 if (type !== 'file') {
-                    throw pluginErrors.WRONG_TYPE({ path: file, type, wanted: 'file' });
+                    throw fail.WRONG_TYPE({ path: file, type, wanted: 'file' });
                 }
                 await filesystem(() => root.files.link(path, file, kind));
             }
@@ -128,13 +128,13 @@ async function requireInside({ files }: Root, folder: string, target: string): P
         throw errors.invalid([{ path: 'target', message: 'target has a NUL character' }]);
     }
     if (target.startsWith('/')) {
-        throw pluginErrors.LINK_OUTSIDE({ target });
+        throw fail.LINK_OUTSIDE({ target });
     }
     let at = parsePath(folder);
     for (const segment of target.split('/').filter((each) => each !== '' && each !== '.')) {
         if (segment === '..') {
             if (at === '') {
-                throw pluginErrors.LINK_OUTSIDE({ target });
+                throw fail.LINK_OUTSIDE({ target });
             }
             at = parentOf(at);
             continue;
@@ -144,7 +144,7 @@ async function requireInside({ files }: Root, folder: string, target: string): P
         }
         at = join(at, segment);
         if ((await filesystem(() => files.stat(at))).type === 'link') {
-            throw pluginErrors.LINK_OUTSIDE({ target });
+            throw fail.LINK_OUTSIDE({ target });
         }
     }
 }

@@ -5,7 +5,7 @@ import { extract } from '../../archives/extract.ts';
 import { formatOf, type Limits, writtenFormatOf } from '../../archives/format.ts';
 import { entriesOf } from '../../archives/read.ts';
 import { measureAll, pack, streamFolder } from '../../archives/write.ts';
-import { pluginErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import { ownerOf } from '../../files/attributes/owner.ts';
 import { openFile } from '../../files/content/content.ts';
 import { filesystem } from '../../files/filesystem.ts';
@@ -158,7 +158,7 @@ function registerDownload(ctx: Ctx, { roots, converter }: Services): void {
             const { format } = query;
             const { type } = await filesystem(() => root.files.stat(path));
             if (type !== 'folder') {
-                throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'folder' });
+                throw fail.WRONG_TYPE({ path, type, wanted: 'folder' });
             }
             await measureAll(root, [path], archiveLimits(ctx));
             return {
@@ -231,7 +231,7 @@ function registerEntries(ctx: Ctx, { roots, converter }: Services): void {
                 const found: Value<typeof archiveEntrySchema>[] = [];
                 for await (const one of entriesOf(converter, format, source, limits)) {
                     if (found.length === limits.entries) {
-                        throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' });
+                        throw fail.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' });
                     }
                     const { name, kind, size, modifiedAt } = one;
                     found.push({

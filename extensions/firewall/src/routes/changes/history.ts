@@ -1,7 +1,7 @@
 /** Routes of what was applied before. */
 import { joi } from '@portico/sdk';
 
-import { firewallErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
 import { stateOf, stateView } from '../state.ts';
@@ -72,7 +72,7 @@ export function registerHistoryRoutes(ctx: Ctx, services: Services): void {
             audit({ resourceId: params.version });
             const model = await store.historic(params.version);
             if (model === null) {
-                throw firewallErrors.NO_VERSION({ version: params.version });
+                throw fail.NO_VERSION({ version: params.version });
             }
             await services.draft.change(() => ({ model, result: null }));
             return stateOf(services);

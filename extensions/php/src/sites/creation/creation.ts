@@ -6,7 +6,7 @@ import { type Actor, errors, isFailure, type TaskRun } from '@portico/sdk';
 import type { Configurations } from '../../config/configurations.ts';
 import { usualPool } from '../../config/pool.ts';
 import type { SslMode, Template } from '../../entities.ts';
-import { pluginErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import type { Masters } from '../../fpm/masters.ts';
 import type { Machine } from '../../machine.ts';
 import type { Ctx } from '../../settings.ts';
@@ -87,7 +87,7 @@ export class Creation {
         const { ctx, machine, store, releases, accounts, folders } = this.#parts;
         const { name, domain, aliases = [], extraPaths = [], root = 'public', template, database } = input;
         if (!machine.isRoot()) {
-            throw pluginErrors.NOT_ROOT();
+            throw fail.NOT_ROOT();
         }
         const release = await releases.choose(input.release);
         const { sitesFolder, runFolder } = ctx.settings;

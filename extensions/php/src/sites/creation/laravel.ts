@@ -1,7 +1,7 @@
 /** Laravel in a new site: Composer makes the project as the account of the site, and its `public` becomes the served folder. */
 import { errors } from '@portico/sdk';
 
-import { pluginErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import type { FileOwners } from '../../sandbox/owner.ts';
 import type { Ctx } from '../../settings.ts';
 import type { Tools } from '../../tools/tools.ts';
@@ -76,7 +76,7 @@ export class Laravel {
         for (const mark of marks) {
             const found = await files.stat(`${draft}/${mark}`).catch(() => null);
             if (found === null) {
-                throw pluginErrors.TOOL_FAILED({
+                throw fail.TOOL_FAILED({
                     tool: 'Laravel',
                     why: `the project of Composer has no ${mark}`
                 });

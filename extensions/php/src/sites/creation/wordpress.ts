@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { errors, type ExecResult } from '@portico/sdk';
 
 import { type Configurations, iniEnvironment } from '../../config/configurations.ts';
-import { pluginErrors } from '../../errors.ts';
+import { fail } from '../../errors.ts';
 import type { FileOwners } from '../../sandbox/owner.ts';
 import type { Ctx } from '../../settings.ts';
 import type { Releases } from '../../versions/releases.ts';
@@ -257,5 +257,5 @@ function plain(output: string): string {
 }
 
 function failed(why: string): Error {
-    return pluginErrors.TOOL_FAILED({ tool: 'WordPress', why });
+    return fail.TOOL_FAILED({ tool: 'WordPress', why });
 }
