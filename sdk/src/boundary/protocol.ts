@@ -305,6 +305,7 @@ export interface HostApi {
     }): Promise<Certificate>;
     removeCertificate(input: { readonly id: number }): Promise<void>;
     panelUrl(input: object): Promise<string | null>;
+    panelHasPlugin(input: { readonly name: string }): Promise<boolean>;
     panelListeners(input: object): Promise<readonly PanelListener[]>;
     panelFolders(input: object): Promise<readonly string[]>;
     rehearse(input: RehearsalInput): Promise<PanelRehearsal>;

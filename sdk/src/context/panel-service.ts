@@ -31,10 +31,15 @@ export interface RehearsalInput {
     readonly signal: AbortSignal | null;
 }
 
-/** `ctx.panel`. Each member but `url` needs an entry of its own in the capability `panel`. */
+/** `ctx.panel`. Each member but `url` and `hasPlugin` needs an entry of its own in the capability `panel`. */
 export interface PanelService {
     /** The address that users have for the panel, as the admin set it (`panel.url`), such as `https://panel.example`; null while none is set. */
     url(): Promise<string | null>;
+    /**
+     * Whether the panel knows a plugin of this name: it is installed, in whatever state, or its data were kept when it was uninstalled. When it
+     * was removed with its data it is not known: what was kept for it has no owner any more.
+     */
+    hasPlugin(name: string): Promise<boolean>;
     /**
      * Where the panel and its engine listen now. An engine that is stopped listens nowhere; one that runs and does not answer is listed with
      * what it was last given. Unix sockets, such as the one that controls the engine, are no part of it. Needs `panel: listeners`.

@@ -29,6 +29,7 @@ const asked = {
     notify: 'notify',
     panelListeners: 'panel.listeners',
     panelFolders: 'panel.folders',
+    panelHasPlugin: 'panel.hasPlugin',
     panelUrl: 'panel.url',
     rehearse: 'panel.rehearse',
     partner: 'plugins',

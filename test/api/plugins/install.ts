@@ -143,12 +143,18 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
     });
 
     it('removes it, and finds its data and settings again unless they were purged', async () => {
+        // Another plugin asks for it: what it kept for a plugin may have no owner any more.
+        await upload(packageArchive(...versionedPackage('1.0.0', { name: 'asking' })));
+        const isKnown = async (name = 'rows') =>
+            (await client.get(`/api/plugins/asking/knows/${name}`)).data.known;
+        expect([await isKnown(), await isKnown('never')]).to.equal([true, false]);
         await client.put('/api/plugins/rows', { settings: { greeting: 'Ahoy' } });
         expect((await client.post('/api/plugins/rows/rows', { text: 'kept' })).code).to.equal(0);
         const removed = await client.delete('/api/plugins/rows');
         expect([removed.status, removed.data]).to.equal([200, null]);
         expect(removed.message).to.match(/\d+ released, 0 leaked, 0 cut/);
         await isAbsent('rows');
+        expect(await isKnown()).to.be.true(); // its data are kept
         expect((await client.get('/api/plugins/rows/word')).code).to.equal(40410);
         expect((await install({ package: rows, version: '1.0.0' })).result).to.include({
             version: '1.0.0',
@@ -161,12 +167,14 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         });
         expect((await client.delete('/api/plugins/rows?purge=true')).code).to.equal(0);
         await isAbsent('rows');
+        expect(await isKnown()).to.be.false();
         expect(readdirSync(join(panel.config.dataDir, 'plugin-data', 'rows'))).to.equal([]);
         expect((await install({ package: rows })).result).to.include({ state: 'running' });
         expect((await client.get('/api/plugins/rows/rows')).data.rows).to.equal([]);
         expect((await client.get('/api/plugins/rows/word')).data.greeting).to.be.null();
         await client.delete('/api/plugins/rows?purge=true');
         expect((await client.delete('/api/plugins/rows')).code).to.equal(40410);
+        await client.delete('/api/plugins/asking?purge=true');
     });
 
     it('installs an uploaded archive, with an integrity and disabled when that is asked for', async () => {

@@ -220,6 +220,7 @@ export async function createPluginRig({
         panel: {
             folders: () => ['/var/lib/portico'],
             url: () => null,
+            hasPlugin: async (name) => name === 'math',
             listeners: async () => [{ role: 'panel', protocol: 'tcp', address: '127.0.0.1', port: 39921 }],
             rehearse: async () => rehearsal
         },

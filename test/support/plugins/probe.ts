@@ -204,6 +204,7 @@ export const probe = definePlugin({
                 return [
                     await ctx.panel.listeners(),
                     await ctx.panel.folders(),
+                    [await ctx.panel.hasPlugin('math'), await ctx.panel.hasPlugin('gone')],
                     await told(ctx.panel.rehearse('/usr')),
                     await told(ctx.panel.rehearse('/nowhere')),
                     await told(ctx.panel.rehearse('/'))

@@ -49,6 +49,7 @@ export default definePlugin({
             if (fault === 'start') throw new Error('broken in start');
         });
         ctx.route({ method: 'GET', path: '/word', access: 'read', handler: () => ({ word, greeting: ctx.settings.greeting ?? null }) });
+        ctx.route({ method: 'GET', path: '/knows/{name}', access: 'read', validate: { params: joi.object({ name: joi.string() }) }, handler: async ({ params }) => ({ known: await ctx.panel.hasPlugin(params.name) }) });
         ctx.route({ method: 'GET', path: '/rows', access: 'read', handler: async () => ({ word, rows: (await ctx.db.read((em) => em.execute('select text from item order by id'))).map(({ text }) => text) }) });
         ctx.route({ method: 'POST', path: '/rows', access: 'write', validate: { payload: joi.object({ text: joi.string().required() }) }, handler: async ({ payload }) => {
             await ctx.db.write((em) => em.execute('insert into item (text) values (?)', [payload.text]));

@@ -101,11 +101,13 @@ export function panelPort(
     engine: ListeningEngine,
     folders: PanelPort['folders'],
     rehearse: PanelPort['rehearse'],
-    url: PanelPort['url']
+    url: PanelPort['url'],
+    hasPlugin: PanelPort['hasPlugin']
 ): PanelPort {
     return {
         folders,
         url,
+        hasPlugin,
         rehearse,
         async listeners() {
             const own = gateway().address();

@@ -5,7 +5,7 @@ import type { ImportExport } from '../../features/import-export/service.ts';
 import { corePermissions } from '../../features/users/roles/permissions.ts';
 import { notifyLater } from '../../platform/hooks.ts';
 import { createPlugins, type Plugins, type PluginsOptions } from '../../plugins/manager/plugins.ts';
-import type { PluginHostPorts } from '../../plugins/runtime/ports.ts';
+import type { PanelPort, PluginHostPorts } from '../../plugins/runtime/ports.ts';
 import type { Gateway } from '../../server/gateway/gateway.ts';
 import type { HttpPorts } from '../../server/http/ports.ts';
 import type { Route } from '../../server/http/route.ts';
@@ -42,7 +42,7 @@ export function createPluginManager(
     { people, importExport, kept, routes, watch, sdk, reached, timing, ...parts }: PluginParts
 ): Promise<Plugins> {
     const { config, db, keyring, clock, log, hooks, notifications, events } = foundation;
-    return createPlugins({
+    const plugins: Promise<Plugins> = createPlugins({
         config,
         db,
         keyring,
@@ -55,7 +55,11 @@ export function createPluginManager(
         },
         reserved: reservedNames(routes),
         host: { sdk, node: process.versions.node },
-        ports: runtimePorts(foundation, { people, ...parts }),
+        ports: runtimePorts(foundation, {
+            people,
+            ...parts,
+            hasPlugin: async (name) => (await plugins).has(name)
+        }),
         kept,
         watch,
         ...(reached === undefined ? {} : { reached }),
@@ -73,11 +77,20 @@ export function createPluginManager(
         },
         ...(timing === undefined ? {} : { timing })
     });
+    return plugins;
 }
 
 function runtimePorts(
     { config, db, tasks, keyring, clock, log, hooks, notifications, settings }: Foundation,
-    { people, proxy, http, gateway }: Pick<PluginParts, 'people' | 'proxy' | 'http' | 'gateway'>
+    {
+        people,
+        proxy,
+        http,
+        gateway,
+        hasPlugin
+    }: Pick<PluginParts, 'people' | 'proxy' | 'http' | 'gateway'> & {
+        readonly hasPlugin: PanelPort['hasPlugin'];
+    }
 ): PluginHostPorts {
     const { hosts, engine, certificates } = proxy;
     const rehearsals = new Rehearsals(config.dataDir);
@@ -106,7 +119,8 @@ function runtimePorts(
             engine,
             () => proxy.forbidden(),
             (folder, signal) => rehearsals.rehearse(folder, signal),
-            () => settings.get('panel.url')
+            () => settings.get('panel.url'),
+            hasPlugin
         ),
         isDangerous: (permission) => people.permissions.isDangerous(permission),
         forbidden: () => proxy.forbidden()

@@ -107,6 +107,7 @@ export class Plugins {
     readonly #options: PluginsOptions;
     readonly #registry: Registry;
     readonly #host: PluginHost;
+    readonly #data: PluginData;
     readonly #errorOwner = new ErrorOwner((plugin, folder) => this.#watch({ plugin, folder }));
     readonly #incidents: Incidents;
     #watchdog: Watchdog | null = null;
@@ -123,6 +124,7 @@ export class Plugins {
         this.#options = options;
         this.#registry = registry;
         this.#host = host;
+        this.#data = data;
         this.#crashLoop = new CrashLoop(db, clock);
         const permissions = new DeclaredPermissions(options.permissions, log);
         // From the first request on, a user has the same permissions as before a restart: pages that are open show what they allow.
@@ -208,6 +210,16 @@ export class Plugins {
             lifecycle.recordOf(runtime)?.enabled !== false
             ? lifecycle.withPlugin(plugin, async () => undefined)
             : null;
+    }
+
+    /** Whether a plugin of this name is installed, or its data are kept. */
+    has(name: string): boolean {
+        const { lifecycle } = this;
+        return (
+            lifecycle.runtime(name) !== null ||
+            lifecycle.records.of(name).length > 0 ||
+            this.#data.holds(name)
+        );
     }
 
     /** Why a path of a plugin is not served. */

@@ -124,6 +124,8 @@ export interface MandatesPort {
 export interface PanelPort {
     /** The setting `panel.url`. */
     url(): string | null;
+    /** Whether a plugin of this name is installed, or its data are kept. */
+    hasPlugin(name: string): Promise<boolean>;
     /** Where panel and engine listen now. Never rejects: an engine that does not answer is known by what it was given. */
     listeners(): Promise<readonly PanelListener[]>;
     /** Absolute paths of the folders in which panel and engine keep their own files. */

@@ -10,6 +10,7 @@ import { compareExposure, consentFor, type Exposure, type Finding } from '../pol
 import { consentRequired, type Policy } from '../policy/policy.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf, type LimitChange, mergeLimits, type Spec } from '../spec/spec.ts';
+import { ownerNow } from '../stacks/owner.ts';
 import type { Making } from './making.ts';
 import type { Replacing } from './replacing.ts';
 import { detailOf, rowOf } from './view.ts';
@@ -116,7 +117,7 @@ export class Containers {
     ): Promise<ReturnType<typeof detailOf>> {
         const { engine, inventory, making } = this.#options;
         const { container, spec } = await inventory.known(id);
-        this.mustBeFree(container);
+        await this.mustBeFree(container);
         if (change.restart !== undefined || change.limits !== undefined) {
             const { kind } = await engine.info();
             if (kind === 'podman') {
@@ -151,7 +152,7 @@ export class Containers {
     ): Promise<void> {
         const { inventory, making } = this.#options;
         const container = await inventory.container(id);
-        this.mustBeFree(container);
+        await this.mustBeFree(container);
         if (container.State.Running && !force) {
             throw errors.inUse(
                 container.Name.replace(/^\//, ''),
@@ -226,7 +227,7 @@ export class Containers {
     }> {
         const { inventory, images } = this.#options;
         const { container, spec: before } = await inventory.known(id);
-        this.mustBeSingle(container);
+        await this.mustBeSingle(container);
         const lacking = before.foreign;
         if (lacking.length > 0) {
             throw fail.ENGINE_LACKS({
@@ -249,16 +250,16 @@ export class Containers {
     }
 
     /** @throws STACK_OWNED 40950 for what another plugin made */
-    mustBeFree({ Config: { Labels: labels } }: InspectedContainer): void {
-        const owner = labels?.[labelOf.owner];
-        if (owner !== undefined) {
+    async mustBeFree({ Config: { Labels: labels } }: InspectedContainer): Promise<void> {
+        const owner = await ownerNow(this.#options.ctx, labels?.[labelOf.owner]);
+        if (owner !== null) {
             throw fail.STACK_OWNED({ owner });
         }
     }
 
     /** @throws STACK_OWNED 40950; IN_USE 40901 for a container of a stack, which is changed by its compose file */
-    mustBeSingle(container: InspectedContainer): void {
-        this.mustBeFree(container);
+    async mustBeSingle(container: InspectedContainer): Promise<void> {
+        await this.mustBeFree(container);
         if (serviceOf(container) !== null) {
             const stack = container.Config.Labels?.[labelOf.project];
             throw errors.inUse(stack, `The container belongs to the stack ${stack}: change the stack`);

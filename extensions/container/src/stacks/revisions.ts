@@ -5,6 +5,7 @@ import { asRow, RevisionEntity, type RevisionRow, StackEntity, type StackRow } f
 import { fail } from '../errors.ts';
 import type { Finding } from '../policy/judge.ts';
 import type { Ctx } from '../settings.ts';
+import { ownerNow } from './owner.ts';
 import type { AutoUpdate, ServiceImage, StackSource } from './source.ts';
 
 /** A revision that is added. */
@@ -31,12 +32,23 @@ export class StackStore {
 
     async list(): Promise<readonly StackRow[]> {
         const rows = await this.#ctx.db.read((em) => em.find(StackEntity, {}, { orderBy: { name: 'asc' } }));
-        return rows.map(asRow);
+        return Promise.all(rows.map((row) => this.#owned(asRow(row))));
     }
 
     async find(name: string): Promise<StackRow | null> {
         const row = await this.#ctx.db.read((em) => em.findOne(StackEntity, { name }));
-        return row === null ? null : asRow(row);
+        return row === null ? null : this.#owned(asRow(row));
+    }
+
+    /** Takes the owner from a stack whose plugin was removed with its data: from then on it is as people made it. */
+    async #owned(row: StackRow): Promise<StackRow> {
+        const owner = await ownerNow(this.#ctx, row.owner);
+        if (owner !== row.owner) {
+            await this.#ctx.db.write((em) =>
+                em.nativeUpdate(StackEntity, { name: row.name, owner: row.owner }, { owner })
+            );
+        }
+        return { ...row, owner };
     }
 
     /** @throws NOT_FOUND 40400 */

@@ -41,7 +41,7 @@ export function stackView(
     return {
         name,
         description: row?.description ?? '',
-        owner: row?.owner ?? containers[0]?.owner ?? null,
+        owner: row === null ? (containers[0]?.owner ?? null) : row.owner,
         managed: row !== null,
         state: worst(services.map(({ state }) => state)),
         revision: row === null || row.revision === 0 ? null : row.revision,

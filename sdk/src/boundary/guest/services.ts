@@ -129,6 +129,7 @@ export function createPanelService(hostApi: HostApi, work: GuestWork): Pick<Cont
     return {
         panel: {
             url: work.guard(async () => hostApi.panelUrl({})),
+            hasPlugin: work.guard(async (name) => hostApi.panelHasPlugin({ name })),
             listeners: work.guard(async () => hostApi.panelListeners({})),
             folders: work.guard(async () => hostApi.panelFolders({})),
             async rehearse(folder, { signal = null } = {}) {

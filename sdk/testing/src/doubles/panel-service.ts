@@ -6,6 +6,8 @@ import type { PanelListener, PanelRehearsal } from '@portico/sdk';
 export class TestPanelService {
     /** What `ctx.panel.url` gives. */
     url: string | null = null;
+    /** Plugins that were removed with their data: `ctx.panel.hasPlugin` knows every other name. */
+    readonly removed = new Set<string>();
     /** What `ctx.panel.listeners` gives; change it as the test needs. */
     readonly listeners: PanelListener[] = [
         { role: 'panel', protocol: 'tcp', address: '0.0.0.0', port: 39921 },
@@ -31,6 +33,7 @@ export class TestPanelService {
     /** The same as the runtime takes it. @internal */
     readonly port: PanelPort = {
         url: () => this.url,
+        hasPlugin: async (name) => !this.removed.has(name),
         listeners: async () => this.listeners,
         folders: () => this.folders,
         rehearse: async (folder) => {

@@ -22,7 +22,8 @@ const panelPort = (
         engine,
         () => [],
         () => Promise.reject(new Error('nothing is rehearsed here')),
-        () => null
+        () => null,
+        async () => false
     );
 
 describe('panelPort', () => {

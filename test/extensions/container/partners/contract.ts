@@ -99,6 +99,18 @@ describeOnEngines(lab, 'The contract of container', (real) => {
             'deploy success',
             'remove success'
         ]);
+
+        // A plugin that was removed with its data owns no stack: people change it from then on, also when one of that name comes back.
+        await shop.apply({ name: 'left', compose: compose() });
+        rig.host.panel.removed.add('shop');
+        expect((await rig.get('/stacks/left')).data.owner).to.be.null();
+        rig.host.panel.removed.delete('shop');
+        expect((await shop.stack({ name: 'left' }).catch((error: unknown) => error)) as object).to.include({
+            code: 40950
+        });
+        const left = await rig.make('/stacks/left', { compose: compose(', user: "0"') }, 'PUT');
+        expect([left.owner, left.state]).to.equal([null, 'running']);
+        await rig.make('/stacks/left?volumes=true', undefined, 'DELETE');
     });
 
     real('takes its last change back without a person, and brings images', async (rig) => {

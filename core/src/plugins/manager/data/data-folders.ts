@@ -134,6 +134,11 @@ export class PluginData implements DataFolders {
         });
     }
 
+    /** Whether data of a plugin of this name are there, of any package. */
+    holds(name: string): boolean {
+        return this.#rows.largest(name) > 0;
+    }
+
     /** Settings that were kept with the data of an uninstalled package; null when there are none. */
     keptSettings({ manifest, package: packageName }: PluginPackage): PluginRecord['settings'] | null {
         const decision = this.rowOf({ name: manifest.name, package: packageName })?.decision ?? null;

@@ -115,9 +115,10 @@ function panelApi(
 function ownPanelApi(
     { ports, grants, reach }: HostApiOptions,
     callers: Callers
-): Pick<HostApi, 'panelFolders' | 'panelListeners' | 'panelUrl' | 'rehearse'> {
+): Pick<HostApi, 'panelFolders' | 'panelHasPlugin' | 'panelListeners' | 'panelUrl' | 'rehearse'> {
     return {
         panelUrl: async () => ports.panel.url(),
+        panelHasPlugin: ({ name }) => ports.panel.hasPlugin(name),
         async panelListeners() {
             grants.require('panel', 'listeners');
             return ports.panel.listeners();

@@ -246,7 +246,7 @@ function registerMembers(ctx: Ctx, services: Services): void {
         async handler({ params, payload, audit }) {
             const network = await findNetwork(services, params.id);
             const { container, spec } = await inventory.known(payload.container);
-            containers.mustBeSingle(container);
+            await containers.mustBeSingle(container);
             audit({ resourceId: network.Name, after: payload });
             const use = {
                 name: network.Name,
@@ -276,7 +276,7 @@ function registerMembers(ctx: Ctx, services: Services): void {
         async handler({ params, payload, audit }) {
             const network = await findNetwork(services, params.id);
             const container = await inventory.container(payload.container);
-            containers.mustBeSingle(container);
+            await containers.mustBeSingle(container);
             audit({ resourceId: network.Name, after: payload });
             await engine.call('POST', `/networks/${network.Id}/disconnect`, {
                 body: { Container: container.Id }

@@ -11,6 +11,7 @@ import { fail } from '../../errors.ts';
 import type { Ctx } from '../../settings.ts';
 import { labelOf } from '../../spec/spec.ts';
 import { imagesOf } from '../deploying/deployer.ts';
+import { ownerNow } from '../owner.ts';
 import type { Planner } from '../planner.ts';
 import type { StackStore } from '../revisions.ts';
 import { isStackName, stackNameWords, type StackSource } from '../source.ts';
@@ -70,8 +71,8 @@ export class Adoption {
         if (container?.Name.replace(/^\//, '') !== name || labels[labelOf.project] !== undefined) {
             throw errors.notFound('There is no stack and no single container of that name');
         }
-        const owner = labels[labelOf.owner];
-        if (owner !== undefined) {
+        const owner = await ownerNow(this.#ctx, labels[labelOf.owner]);
+        if (owner !== null) {
             throw fail.STACK_OWNED({ owner });
         }
         if (!isStackName(name)) {
