@@ -160,6 +160,8 @@ async function timesOf(fleet: Fleet, count: number): Promise<Times> {
                 (seen) => seen.status === 200
             )
         );
+        // After the same rest as the panel's changes: what has rested is slower.
+        await wait(windowMs);
         const changed = JSON.parse(config.replaceAll('bench0', `bench${n}`)) as Record<string, unknown>;
         taken.bare.push(
             await served(

@@ -11,6 +11,8 @@ export class CertificateCopies {
     readonly #unreadable: (id: number, error: unknown) => void;
     /** Names of the chain files that this process has written. */
     readonly #written = new Set<string>();
+    /** Names of all files that the folder holds; null: not looked at yet, or a file of it could not be removed. */
+    #kept: ReadonlySet<string> | null = null;
 
     /**
      * @param folders - where the folder is and who may read it; it exists (`prepareHome`)
@@ -51,17 +53,25 @@ export class CertificateCopies {
     /** Removes every other file, after a load that no longer names it. */
     async keep(certificates: Iterable<SiteCertificate>): Promise<void> {
         const named = new Set([...certificates].flatMap(filesOf));
+        if (this.#kept !== null && this.#kept.size === named.size && named.isSubsetOf(this.#kept)) {
+            return;
+        }
+
+        this.#kept = null;
         for (const name of await readdir(this.#folders.certificates)) {
             if (!named.has(name)) {
                 this.#written.delete(name);
                 await rm(this.#pathOf(name), { force: true, recursive: true });
             }
         }
+
+        this.#kept = named;
     }
 
     async #place(name: string, text: string): Promise<void> {
         const path = this.#pathOf(name);
         if ((await readFile(path, 'utf8').catch(() => null)) !== text) {
+            this.#kept = null;
             writeForEngine(this.#folders, path, text);
         }
     }

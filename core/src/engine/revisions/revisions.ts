@@ -3,9 +3,10 @@
  * undone, so old revisions can be removed without harm to the others.
  */
 import type { Database, Transaction } from '../../platform/database/database.ts';
+import { Writer } from '../../platform/database/writer.ts';
 import { openHeaders, sealHeaders } from '../../platform/header-secrets.ts';
 import type { Author, HostRow } from '../change.ts';
-import { EngineStateEntity, RevisionEntity } from '../entities.ts';
+import { RevisionEntity } from '../entities.ts';
 import type { EngineFragments, EngineSettings } from '../site.ts';
 
 /** Encrypts what the database must not show. The core's keyring implements it. */
@@ -72,6 +73,10 @@ export const keptRevisions = 200;
 
 const sealLabel = 'engine-revision';
 
+const columns = 'number, at, applied, reloaded, hash, authors, changed';
+const insertSql = `insert into engine_revision (${columns}, settings, hosts) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const removeSql = 'delete from engine_revision where number <= ? and applied = 1';
+
 interface Row {
     readonly number: number;
     readonly at: number;
@@ -87,6 +92,7 @@ export class Revisions {
     readonly #statements: ReturnType<typeof prepareStatements>;
     readonly #settings: SettingsCodec;
     readonly #sealer: Sealer;
+    readonly #writer = new Writer();
 
     constructor(db: Database, sealer: Sealer) {
         this.#statements = prepareStatements(db);
@@ -112,36 +118,37 @@ export class Revisions {
     /** Writes the given fields of the state row. */
     async remember(tx: Transaction, memory: Partial<EngineMemory>): Promise<void> {
         const { wanted, revision, applied, lastHostId, settings } = memory;
-        await tx.em.nativeUpdate(
-            EngineStateEntity,
-            { id: 1 },
-            {
-                ...(wanted === undefined ? {} : { wanted }),
-                ...(revision === undefined ? {} : { revision }),
-                ...(applied === undefined ? {} : { applied }),
-                ...(lastHostId === undefined ? {} : { hostId: lastHostId }),
-                ...(settings === undefined
-                    ? {}
-                    : { settings: settings === null ? null : this.#settings.seal(settings) })
-            }
+        const values = Object.entries({
+            wanted,
+            revision,
+            applied,
+            host_id: lastHostId,
+            settings: settings === undefined || settings === null ? settings : this.#settings.seal(settings)
+        }).filter(([, value]) => value !== undefined);
+        const statement = await this.#writer.statement(
+            tx,
+            `update engine_state set ${values.map(([column]) => `${column} = ?`).join(', ')} where id = 1`
         );
+        statement.run(...values.map(([, value]) => value));
     }
 
     /** Writes a revision, and removes those that are too old. */
     async append(tx: Transaction, revision: NewRevision): Promise<void> {
         const { number, at, applied, reloaded, hash, by, deltas, settings } = revision;
-        await tx.em.insert(RevisionEntity, {
+        const insert = await this.#writer.statement(tx, insertSql);
+        insert.run(
             number,
             at,
-            applied,
-            reloaded,
+            Number(applied),
+            Number(reloaded),
             hash,
-            authors: JSON.stringify(by),
-            changed: deltas.length,
-            settings: this.#settings.seal(settings),
-            hosts: JSON.stringify(deltas.map((delta) => this.#delta(delta, sealHeaders)))
-        });
-        await tx.em.nativeDelete(RevisionEntity, { number: { $lte: number - keptRevisions }, applied: true });
+            JSON.stringify(by),
+            deltas.length,
+            this.#settings.seal(settings),
+            JSON.stringify(deltas.map((delta) => this.#delta(delta, sealHeaders)))
+        );
+        const remove = await this.#writer.statement(tx, removeSql);
+        remove.run(number - keptRevisions);
     }
 
     /** Notes that the engine serves everything up to this revision. */
@@ -267,7 +274,6 @@ interface StateRow {
 }
 
 const prepareStatements = (db: Database) => {
-    const columns = 'number, at, applied, reloaded, hash, authors, changed';
     return {
         memory: db.prepare<[], StateRow>(
             'select wanted, revision, applied, host_id, settings from engine_state where id = 1'

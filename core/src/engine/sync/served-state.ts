@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
 import { hashOf } from '@portico/sdk';
@@ -257,15 +257,16 @@ export class ServedState {
         const found = doubted && !always ? await this.#options.driver.config() : null;
         const adopted = found !== null && projection.adopt(found);
         const config = projection.config();
-        const hash = projection.configHash();
-        const needed = !adopted && (always || doubted || hash !== this.#loadedHash);
+        const needed = !adopted && (always || doubted || !isDeepStrictEqual(config, this.#loaded));
         if (needed) {
-            await this.#loadConfig(config, doubted);
+            // The hash is made while the engine works.
+            const hashed = nextTurn().then(() => projection.configHash());
+            await Promise.all([this.#loadConfig(config, doubted), hashed]);
         }
 
         projection.loaded();
         this.#loaded = config;
-        this.#loadedHash = hash;
+        this.#loadedHash = projection.configHash();
         return needed;
     }
 

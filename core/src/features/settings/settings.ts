@@ -13,6 +13,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { readRow } from '../../platform/database/rows.ts';
+import { Writer } from '../../platform/database/writer.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keys/keyring.ts';
 import type { Logger } from '../../platform/log/log.ts';
@@ -71,6 +72,9 @@ export interface SettingsOptions {
 
 type Changes = ReadonlyMap<SettingKey, unknown>;
 
+const putSql =
+    'insert into settings (key, value, version, updated_at) values (?, ?, ?, ?) on conflict (key) do update set value = excluded.value, version = excluded.version, updated_at = excluded.updated_at';
+
 /** Reads, changes and announces the panel's settings. */
 export class Settings implements SettingsSource {
     readonly #options: SettingsOptions;
@@ -81,6 +85,7 @@ export class Settings implements SettingsSource {
     /** The state inside the open transaction. */
     #open: { readonly tx: Transaction; state: SettingsState } | null = null;
     #engine: EngineQueue | null = null;
+    readonly #writer = new Writer();
     #proxies: readonly Range[];
 
     private constructor(options: SettingsOptions, state: SettingsState) {
@@ -312,13 +317,10 @@ export class Settings implements SettingsSource {
     async #store(tx: Transaction, changes: Changes): Promise<SettingsState> {
         const before = this.#stateIn(tx);
         const after = before.with(changes);
+        const { keyring, clock } = this.#options;
+        const put = await this.#writer.statement(tx, putSql);
         for (const [key, value] of changes) {
-            await tx.em.upsert(SettingEntity, {
-                key,
-                value: textOf(key, value, this.#options.keyring),
-                version: after.versionOf(key),
-                updatedAt: this.#options.clock.now()
-            });
+            put.run(key, textOf(key, value, keyring), after.versionOf(key), clock.now());
         }
         this.#open = { tx, state: after };
         tx.afterCommit(() => this.#follow(after, [...changes.keys()]));

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 
 import { adminConfig, type EngineFolders } from '../../files/home.ts';
 import type { EngineConfig } from '../../port.ts';
@@ -39,6 +40,9 @@ export const saveWhenLoaded = async (
 ): Promise<void> => {
     const temporary = temporaryOf(folders);
     const loaded = load();
+    // What fails meanwhile is awaited below. By the next turn of the event loop the request is on its way.
+    loaded.catch(() => undefined);
+    await setImmediate();
     const fault = faultOf(() => writeFileSync(temporary, text, { mode: 0o600 }));
     try {
         await loaded;

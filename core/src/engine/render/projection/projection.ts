@@ -36,7 +36,7 @@ export interface ProjectionStep {
 
 interface Compiled {
     readonly config: EngineConfig;
-    readonly hash: string;
+    readonly hash: () => string;
     readonly profiles: ReadonlySet<string>;
     readonly names: TlsNames;
 }
@@ -120,7 +120,7 @@ export class Projection {
 
     /** SHA-256 of the canonical JSON of `config()`. */
     configHash(): string {
-        return this.#compiled().hash;
+        return this.#compiled().hash();
     }
 
     /** Notes that the engine runs `config()`. A profile that was dropped since the load before stays in it until the next load. */
@@ -139,7 +139,7 @@ export class Projection {
             [...this.#wantedProfiles(), ...extra],
             this.#tls.namesWith(loadedNames(running))
         );
-        if (candidate.hash !== hashOf(running)) {
+        if (candidate.hash() !== hashOf(running)) {
             return false;
         }
 
@@ -180,7 +180,13 @@ export class Projection {
 
     #compile(profiles: readonly CompiledProfile[], names: TlsNames): Compiled {
         const config = compile([...profiles].sort(byId), names, this.#context);
-        return { config, hash: hashOf(config), profiles: new Set(profiles.map(({ id }) => id)), names };
+        let hash: string | null = null;
+        return {
+            config,
+            hash: () => (hash ??= hashOf(config)),
+            profiles: new Set(profiles.map(({ id }) => id)),
+            names
+        };
     }
 
     /** Sites with the same behaviour share one profile object. */
