@@ -1,10 +1,19 @@
 /** A container engine of the test's own, in a network namespace and with folders of its own, and an image made on the spot. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+    closeSync,
+    existsSync,
+    mkdtempSync,
+    openSync,
+    readdirSync,
+    readFileSync,
+    readlinkSync,
+    rmSync
+} from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { busyboxTar, writeDocker, writePodman, writeRegistry } from './support/engine-files.ts';
@@ -279,8 +288,10 @@ export class TestEngine implements AsyncDisposable {
             await this.#removeAll().catch(() => undefined);
         }
         await this.#end(this.#daemon, 'SIGTERM');
+        const { pid, exitCode, signalCode } = this.#namespace;
+        const mounts = pid !== undefined && exitCode === null && signalCode === null ? mountsOf(pid) : null;
         await this.#end(this.#namespace, 'SIGKILL');
-        this.#endRest();
+        this.#endRest(mounts);
         rmSync(this.root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     }
 
@@ -300,11 +311,20 @@ export class TestEngine implements AsyncDisposable {
         }
     }
 
-    /** A container that just ended may have its supervisor for a moment longer than the daemon lives. */
-    #endRest(): void {
+    /**
+     * Ends what the daemon left: a supervisor of a container that just ended, Podman's name server, a container that could not be removed.
+     * They are told by their command, by the engine's mounts, or by files of the engine that are mounted in theirs.
+     */
+    #endRest(mounts: string | null): void {
+        const here = mountsOf('self');
         for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
             try {
-                if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${this.root}/`)) {
+                const read = (file: string) => readFileSync(`/proc/${pid}/${file}`, 'utf8');
+                const isOurs =
+                    read('cmdline').includes(`${this.root}/`) ||
+                    (mountsOf(pid) !== here &&
+                        (mountsOf(pid) === mounts || read('mountinfo').includes(`/${basename(this.root)}/`)));
+                if (isOurs) {
                     process.kill(Number(pid), 'SIGKILL');
                 }
             } catch {
@@ -333,3 +353,6 @@ export class TestEngine implements AsyncDisposable {
         );
     }
 }
+
+/** The mount namespace of a process. @throws ENOENT when it has ended */
+const mountsOf = (pid: number | string): string => readlinkSync(`/proc/${pid}/ns/mnt`);

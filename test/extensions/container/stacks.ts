@@ -314,6 +314,10 @@ describeOnEngines(lab, 'Stacks on a real engine', (real) => {
         const pinned = `${registryAddress}/shop/app@${images[0].digest}`;
         const { images: asked } = await rig.make('/images/check', { images: [pinned] });
         expect(asked).to.equal([{ ...asked[0], image: pinned, state: 'current', digest: images[0].digest }]);
+        // An id is no name: no registry is asked for it.
+        const { images: byId } = await rig.make('/images/check', { images: [first.id] });
+        expect([byId[0].state, byId[0].digest]).to.equal(['unknown', null]);
+        expect(rig.host.log.filter(({ message }) => message.startsWith('A registry could not'))).to.equal([]);
         await rig.make('/stacks/app/rollback', { revision: 1 });
         expect(await imageOf()).to.equal(first.id);
         expect(

@@ -16,16 +16,18 @@ const shape = new RegExp(
     `^((?:${domain}/)?${part}(?:/${part})*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}))?$`
 );
 
+const idShape = /^sha256:[0-9a-f]{64}$/;
+
 /** Tells the name of an image, or the id of one. */
 export const isReference = (text: string): boolean =>
-    text.length <= 255 && (shape.test(text) || /^sha256:[0-9a-f]{64}$/.test(text));
+    text.length <= 255 && (shape.test(text) || idShape.test(text));
 
 /** The name as people write it: Podman writes the registry of Docker Hub out, Docker does not. */
 export const familiarName = (name: string): string => name.replace(/^docker\.io\/(?:library\/)?/, '');
 
-/** The parts of a name; null where it is none. */
+/** The parts of a name; null where it is none, such as an id, which has the shape of one. */
 export function parseReference(text: string): Reference | null {
-    const [, repository, tag = null, digest = null] = shape.exec(text) ?? [];
+    const [, repository, tag = null, digest = null] = (idShape.test(text) ? null : shape.exec(text)) ?? [];
     if (repository === undefined) {
         return null;
     }

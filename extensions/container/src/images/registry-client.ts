@@ -7,6 +7,8 @@ import { parseReference } from './reference.ts';
 import type { Login, Registries } from './registries.ts';
 
 const patienceMs = 30_000;
+/** So long, what the engine said of registries is taken for its last word. */
+const toldMs = 30_000;
 /** Of images, and of lists of images for several platforms. */
 const manifests = [
     'application/vnd.oci.image.index.v1+json',
@@ -15,11 +17,18 @@ const manifests = [
     'application/vnd.docker.distribution.manifest.v2+json'
 ].join(', ');
 
+/** What is read of Podman's account of itself. */
+interface PodmanInfo {
+    readonly registries?: Readonly<Record<string, { readonly Insecure?: boolean } | undefined>> | null;
+}
+
 /** Asks which image a name stands for now. */
 export class RegistryClient {
     readonly #ctx: Ctx;
     readonly #engine: Engine;
     readonly #registries: Registries;
+    /** What the engine last said of registries, and when. */
+    #told: { readonly at: number; readonly registries: NonNullable<PodmanInfo['registries']> } | null = null;
 
     constructor(ctx: Ctx, parts: { readonly engine: Engine; readonly registries: Registries }) {
         this.#ctx = ctx;
@@ -94,12 +103,14 @@ export class RegistryClient {
         });
     }
 
-    /** Whether the engine is told to ask a registry without TLS. */
+    /** Whether the engine is told to ask a registry without TLS. A check of many images asks it once. */
     async #isInsecure(registry: string): Promise<boolean> {
-        const { registries } = await this.#engine.call<{
-            registries?: Readonly<Record<string, { readonly Insecure?: boolean } | undefined>> | null;
-        }>('GET', '/libpod/info', { patienceMs });
-        return registries?.[registry]?.Insecure === true;
+        const now = Date.now();
+        if (this.#told === null || now - this.#told.at > toldMs) {
+            const { registries } = await this.#engine.call<PodmanInfo>('GET', '/libpod/info', { patienceMs });
+            this.#told = { at: now, registries: registries ?? {} };
+        }
+        return this.#told.registries[registry]?.Insecure === true;
     }
 }
 
