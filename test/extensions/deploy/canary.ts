@@ -55,6 +55,15 @@ describe('A canary', { timeout: limitMs }, () => {
             expect(code).to.equal(40001);
             expect(text).to.contain('It is for programs');
         }
+        const idle: readonly (readonly [object, string])[] = [
+            [{ host: null }, 'canary'],
+            [{ canary: null, build: { kind: 'static' }, run: { command: ['node'] } }, 'run.command'],
+            [{ canary: null, build: { kind: 'commands' }, run: { port: 8_000 } }, 'run.port']
+        ];
+        for (const [change, path] of idle) {
+            const { code, data } = await rig.put(`/projects/${id}`, change);
+            expect([code, data.errors[0].path]).to.equal([40001, path]);
+        }
         await rig.serve(id);
         rig.git.commit('canary', { 'server.js': server('new', sick) });
         const begun = await rig.begin(id);

@@ -41,7 +41,7 @@ export async function checkProject(
 }
 
 /** What the kind of a build does not carry out. @throws VALIDATION_FAILED 40001 */
-function checkKind({ build, run, hooks, canary }: ProjectInput): void {
+function checkKind({ build, run, hooks, host, canary }: ProjectInput): void {
     const { kind } = build;
     const isImage = kind === 'dockerfile' || kind === 'compose';
     const isCompose = kind === 'compose';
@@ -68,7 +68,14 @@ function checkKind({ build, run, hooks, canary }: ProjectInput): void {
             'A service of the compose file can run before others'
         ],
         [isCompose && canary !== null, 'canary', 'A compose file is applied in place'],
-        [isStatic && canary !== null, 'canary', 'It is for programs: files are switched at once']
+        [
+            kind === 'static' && run.command !== null,
+            'run.command',
+            'Files are served: set the kind commands for a program'
+        ],
+        [isStatic && run.port !== null, 'run.port', 'Files are served: no program listens'],
+        [isStatic && canary !== null, 'canary', 'It is for programs: files are switched at once'],
+        [host === null && canary !== null, 'canary', 'It shares the requests of a host, and there is none']
     ] as const;
     const found = faults.filter(([isFault]) => isFault).map(([, path, message]) => ({ path, message }));
     if (found.length > 0) {
