@@ -14,3 +14,4 @@ export {
     type QueryOrder,
     type RequiredEntityData
 } from '@mikro-orm/sqlite';
+export { findRow, findRows, type Row, type RowOptions } from './helpers/rows.ts';

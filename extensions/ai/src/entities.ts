@@ -1,10 +1,7 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970. */
 import { approvalsTable } from '@portico/agents';
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
-
-/** A row as it is read: an empty column is null, never undefined. */
-type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 /** Which protocol a provider speaks. */
 export type ProviderType = 'openai' | 'anthropic';

@@ -1,12 +1,6 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970; values of apps are sealed. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
-
-/** A row as it is read: an empty column is null, never undefined. */
-type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
-
-/** A row as the database gives it: the entity's type allows undefined in an empty column, which is null there. */
-export const asRow = <E extends object>(entity: E): Row<E> => entity as object as Row<E>;
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 /** A place that apps come from. */
 export const SourceEntity = defineEntity({

@@ -1,6 +1,6 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970; lists and objects are JSON. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 /** What asked for a run. */
 export type Trigger = 'manual' | 'schedule' | 'missed' | 'retry';
@@ -9,9 +9,6 @@ export type RunState =
     'queued' | 'running' | 'succeeded' | 'incomplete' | 'failed' | 'cancelled' | 'interrupted';
 /** Which ends of runs send a notification. */
 export type NotifyOn = 'failure' | 'always' | 'never';
-
-/** A row as it is read: an empty column is null, never undefined. */
-type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
 /** A repository of restic. */
 export const RepositoryEntity = defineEntity({

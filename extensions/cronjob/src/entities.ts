@@ -1,6 +1,6 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 import type { BlackoutPolicy } from './schedule/blackouts.ts';
 
@@ -14,9 +14,6 @@ export type NotifyOn = 'never' | 'failure' | 'change' | 'always';
 export type Trigger = 'schedule' | 'manual' | 'retry' | 'missed' | 'chain' | 'token';
 /** Where a run stands; `queued` and `running` are the states that are not final. */
 export type RunState = 'queued' | 'running' | 'succeeded' | 'failed' | 'timeout' | 'stopped' | 'skipped';
-
-/** A row as it is read: an empty column is null, never undefined. */
-type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
 /** A task as it was written, and when it is due. */
 export const TaskEntity = defineEntity({

@@ -1,6 +1,6 @@
 /** Queries that several services share. */
 import { errors } from '@portico/sdk';
-import type { EntityManager } from '@portico/sdk/db';
+import { type EntityManager, findRows } from '@portico/sdk/db';
 
 import { RunEntity, type RunRow, TaskEntity, type TaskRow } from './entities.ts';
 
@@ -17,8 +17,7 @@ export async function findTasks(
     where: object,
     options: QueryOptions = {}
 ): Promise<TaskRow[]> {
-    // The entity's type allows undefined in a nullable column; the database gives null.
-    return (await em.find(TaskEntity, where, findOptions(options))) as unknown as TaskRow[];
+    return findRows(em, TaskEntity, where, findOptions(options));
 }
 
 /** One task. @throws NOT_FOUND 40400 */
@@ -36,8 +35,7 @@ export async function findRuns(
     where: object,
     options: QueryOptions = {}
 ): Promise<RunRow[]> {
-    // The entity's type allows undefined in a nullable column; the database gives null.
-    return (await em.find(RunEntity, where, findOptions(options))) as unknown as RunRow[];
+    return findRows(em, RunEntity, where, findOptions(options));
 }
 
 /** Runs with their tasks, in the order of their ids; those that were removed are left out. In a write, changes of the rows are saved. */

@@ -1,12 +1,9 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970; secrets are sealed. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 import type { Address, KindName, Level } from './kinds/kind.ts';
 import type { OptionValue, Preset } from './managed/engine.ts';
-
-/** A row as it is read: an empty column is null, never undefined. */
-export type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
 /** When all databases of a server are dumped by themselves. */
 export interface DumpSchedule {

@@ -1,6 +1,6 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 /** What asked for a deployment. */
 export type Trigger = 'manual' | 'push' | 'poll' | 'rollback' | 'preview';
@@ -15,9 +15,6 @@ export type DeploymentState =
     | 'failed'
     | 'cancelled'
     | 'superseded';
-
-/** A row as it is read: an empty column is null, never undefined. */
-type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
 /** A project. */
 export const ProjectEntity = defineEntity({

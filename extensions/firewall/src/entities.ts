@@ -1,9 +1,6 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
-
-/** A row as it is read: an empty column is null, never undefined. */
-type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 /** The draft, what is applied, and the trial: one row with the id 1. */
 export const StateEntity = defineEntity({

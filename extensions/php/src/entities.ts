@@ -1,6 +1,6 @@
 /** The tables of the plugin's own database. Times are milliseconds since 1970. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 /** Where a site stands: `creating` and `removing` are taken up again by the next start of the plugin. */
 export type Phase = 'creating' | 'ready' | 'removing';
@@ -8,9 +8,6 @@ export type Phase = 'creating' | 'ready' | 'removing';
 export type Template = 'empty' | 'php' | 'wordpress' | 'laravel';
 /** How the engine gets a site's certificate. */
 export type SslMode = 'auto' | 'internal';
-
-/** A row as it is read: an empty column is null, never undefined. */
-type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
 /** A site. */
 export const SiteEntity = defineEntity({

@@ -1,6 +1,7 @@
 /** The tables of notifications: channels, and deliveries. A delivery is in the outbox while it waits, and in the log once it ended. */
 import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
+import type { Row } from '@portico/sdk/db';
 
 const ChannelEntity = defineEntity({
     name: 'NotificationChannel',
@@ -53,13 +54,10 @@ const DeliveryEntity = defineEntity({
     })
 });
 
-/** A row as a statement reads it: every column is there, null where it is empty. */
-type Row<E> = { readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
-
 /** A row of `notification_channel`. */
-export type ChannelRow = Row<InferEntity<typeof ChannelEntity>>;
+export type ChannelRow = Readonly<Row<InferEntity<typeof ChannelEntity>>>;
 /** A row of `notification_delivery`. */
-export type DeliveryRow = Row<InferEntity<typeof DeliveryEntity>>;
+export type DeliveryRow = Readonly<Row<InferEntity<typeof DeliveryEntity>>>;
 
 /** The entities of notifications. */
 export const notificationEntities = [ChannelEntity, DeliveryEntity] as const;

@@ -1,6 +1,7 @@
 /** What the assistant changed, and how it is taken back: with proof that nothing else changed since. */
 import { maskArguments, type ToolArguments } from '@portico/agents';
 import { type Actor, type ApiAnswer, type ApiCall, errors, type Plan, type RouteInfo } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import { cutResult } from '../answers/cut.ts';
 import { ChangeEntity, type ChangeRow } from '../entities.ts';
@@ -85,12 +86,11 @@ export class Changes {
         { before, limit }: { before: number | null; limit: number }
     ): Promise<ChangeRow[]> {
         const where = { userId: actor.id ?? 0, ...(before === null ? {} : { id: { $lt: before } }) };
-        return this.#ctx.db.read(
-            async (em) =>
-                (await em.find(ChangeEntity, where, {
-                    orderBy: { id: 'desc' },
-                    limit: limit + 1
-                })) as ChangeRow[]
+        return this.#ctx.db.read((em) =>
+            findRows(em, ChangeEntity, where, {
+                orderBy: { id: 'desc' },
+                limit: limit + 1
+            })
         );
     }
 
@@ -239,11 +239,11 @@ export class Changes {
     }
 
     async #get(actor: Actor, id: number): Promise<ChangeRow> {
-        const row = await this.#ctx.db.read((em) => em.findOne(ChangeEntity, { id, userId: actor.id ?? 0 }));
+        const row = await this.#ctx.db.read((em) => findRow(em, ChangeEntity, { id, userId: actor.id ?? 0 }));
         if (row === null) {
             throw errors.notFound('There is no such change');
         }
-        return row as ChangeRow;
+        return row;
     }
 
     /** Only one request takes a change back. @throws NOT_UNDOABLE 40952 */

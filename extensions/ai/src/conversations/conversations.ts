@@ -1,6 +1,6 @@
 /** Conversations of users, with all that was said in them. */
 import { type Actor, errors, requireVersion } from '@portico/sdk';
-import type { EntityManager } from '@portico/sdk/db';
+import { type EntityManager, findRow, findRows } from '@portico/sdk/db';
 
 import {
     ConversationEntity,
@@ -72,17 +72,14 @@ export class Conversations {
             const where = { ...ownedBy(actor), ...(before === null ? {} : { id: { $lt: before } }) };
             const terms = q === undefined ? null : termsOf(q);
             if (terms === null) {
-                return rowsOf(
-                    await em.find(ConversationEntity, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
-                );
+                return findRows(em, ConversationEntity, where, { orderBy: { id: 'desc' }, limit: limit + 1 });
             }
             const ids = await found(em, actor, terms, { before, limit: limit + 1 });
-            return rowsOf(
-                await em.find(
-                    ConversationEntity,
-                    { ...ownedBy(actor), id: { $in: ids } },
-                    { orderBy: { id: 'desc' } }
-                )
+            return findRows(
+                em,
+                ConversationEntity,
+                { ...ownedBy(actor), id: { $in: ids } },
+                { orderBy: { id: 'desc' } }
             );
         });
     }
@@ -161,12 +158,11 @@ export class Conversations {
     /** Messages of one conversation, newest first. */
     async messages(conversationId: number, { before, limit }: Slice): Promise<MessageRow[]> {
         const where = { conversationId, ...(before === null ? {} : { id: { $lt: before } }) };
-        return this.#ctx.db.read(
-            async (em) =>
-                (await em.find(MessageEntity, where, {
-                    orderBy: { id: 'desc' },
-                    limit: limit + 1
-                })) as MessageRow[]
+        return this.#ctx.db.read((em) =>
+            findRows(em, MessageEntity, where, {
+                orderBy: { id: 'desc' },
+                limit: limit + 1
+            })
         );
     }
 
@@ -205,11 +201,12 @@ export class Conversations {
     /** Removes the newest answer, so that the question before it can be answered anew. @throws NOT_FOUND 40400 when there is no question */
     async dropAnswer(conversation: ConversationRow): Promise<void> {
         await this.#ctx.db.write(async (em) => {
-            const rows = (await em.find(
+            const rows = await findRows(
+                em,
                 MessageEntity,
                 { conversationId: conversation.id },
                 { orderBy: { id: 'desc' }, limit: 2 }
-            )) as MessageRow[];
+            );
             if (!rows.some(({ role }) => role === 'user')) {
                 throw errors.notFound('There is no question to answer');
             }
@@ -260,19 +257,17 @@ export const textOf = (steps: readonly Step[]): string =>
 /** The steps of an answer. */
 export const stepsOf = ({ parts }: Pick<MessageRow, 'parts'>): Step[] => JSON.parse(parts) as Step[];
 
-const rowsOf = (rows: readonly unknown[]): ConversationRow[] => rows as ConversationRow[];
-
 /** A user sees all that is the user's own; an API token sees what it began. */
 function ownedBy(actor: Actor): { readonly userId: number; readonly actorKey?: string } {
     return { userId: actor.id ?? 0, ...(actor.kind === 'user' ? {} : { actorKey: actor.key }) };
 }
 
 async function find(em: EntityManager, actor: Actor, id: number): Promise<ConversationRow> {
-    const row = await em.findOne(ConversationEntity, { id, ...ownedBy(actor) });
+    const row = await findRow(em, ConversationEntity, { id, ...ownedBy(actor) });
     if (row === null) {
         throw errors.notFound('There is no such conversation');
     }
-    return row as ConversationRow;
+    return row;
 }
 
 /** Words of a search as FTS5 takes them, each as a beginning; null without any. */

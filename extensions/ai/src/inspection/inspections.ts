@@ -1,5 +1,6 @@
 /** Inspections of the panel: by hand, or daily under the mandate of the admin who switched them on. */
 import { type Actor, errors, isFailure, requireVersion, type Scheduled } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import type { Finding } from '../answers/events.ts';
 import {
@@ -54,8 +55,8 @@ export class Inspections {
 
     /** The daily inspection as it is set. */
     async plan(): Promise<InspectionPlanRow> {
-        const row = await this.#options.ctx.db.read((em) => em.findOne(InspectionPlanEntity, { id: 1 }));
-        return row === null ? fallback : (row as InspectionPlanRow);
+        const row = await this.#options.ctx.db.read((em) => findRow(em, InspectionPlanEntity, { id: 1 }));
+        return row === null ? fallback : row;
     }
 
     /**
@@ -158,22 +159,21 @@ export class Inspections {
     /** A page, newest first. */
     async list({ before, limit }: { before: number | null; limit: number }): Promise<InspectionRow[]> {
         const where = before === null ? {} : { id: { $lt: before } };
-        return this.#options.ctx.db.read(
-            async (em) =>
-                (await em.find(InspectionEntity, where, {
-                    orderBy: { id: 'desc' },
-                    limit: limit + 1
-                })) as InspectionRow[]
+        return this.#options.ctx.db.read((em) =>
+            findRows(em, InspectionEntity, where, {
+                orderBy: { id: 'desc' },
+                limit: limit + 1
+            })
         );
     }
 
     /** @throws NOT_FOUND 40400 */
     async get(id: number): Promise<InspectionRow> {
-        const row = await this.#options.ctx.db.read((em) => em.findOne(InspectionEntity, { id }));
+        const row = await this.#options.ctx.db.read((em) => findRow(em, InspectionEntity, { id }));
         if (row === null) {
             throw errors.notFound('There is no such inspection');
         }
-        return row as InspectionRow;
+        return row;
     }
 
     async #inspectDaily(signal: AbortSignal): Promise<void> {

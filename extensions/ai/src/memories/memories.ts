@@ -1,6 +1,6 @@
 /** What users want the assistant to know: found by meaning where a model for that is set up, else by words. */
 import { type Actor, errors, requireVersion } from '@portico/sdk';
-import type { EntityManager } from '@portico/sdk/db';
+import { type EntityManager, findRow, findRows } from '@portico/sdk/db';
 
 import { MemoryEntity, type MemoryRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
@@ -46,8 +46,9 @@ export class Memories {
         { before, limit }: { before: number | null; limit: number }
     ): Promise<MemoryRow[]> {
         const where = { userId: actor.id ?? 0, ...(before === null ? {} : { id: { $lt: before } }) };
-        return this.#options.ctx.db.read(async (em) =>
-            rowsOf(await em.find(MemoryEntity, where, { orderBy: { id: 'desc' }, limit: limit + 1 }))
+        return this.#options.ctx.db.read(
+            async (em) =>
+                await findRows(em, MemoryEntity, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
         );
     }
 
@@ -143,16 +144,16 @@ export class Memories {
     }
 
     async #own(em: EntityManager, actor: Actor, id: number): Promise<MemoryRow> {
-        const row = await em.findOne(MemoryEntity, { id, userId: actor.id ?? 0 });
+        const row = await findRow(em, MemoryEntity, { id, userId: actor.id ?? 0 });
         if (row === null) {
             throw errors.notFound('There is no such memory');
         }
-        return row as MemoryRow;
+        return row;
     }
 
     async #byMeaning(userId: number, asked: Vector, limit: number): Promise<MemoryRow[]> {
-        const rows = await this.#options.ctx.db.read(async (em) =>
-            rowsOf(await em.find(MemoryEntity, { userId, vectorOf: asked.vectorOf }))
+        const rows = await this.#options.ctx.db.read(
+            async (em) => await findRows(em, MemoryEntity, { userId, vectorOf: asked.vectorOf })
         );
         return rows
             .map((row) => ({ row, near: cosine(asked.numbers, JSON.parse(row.vector ?? '[]') as number[]) }))
@@ -201,7 +202,6 @@ interface Vector {
 }
 
 const nameOf = ({ id, embeddingModel }: Endpoint): string => `${id}/${embeddingModel ?? ''}`;
-const rowsOf = (rows: readonly unknown[]): MemoryRow[] => rows as MemoryRow[];
 
 function cosine(one: readonly number[], other: readonly number[]): number {
     const dot = (a: readonly number[], b: readonly number[]): number =>
@@ -220,7 +220,7 @@ async function byWords(em: EntityManager, userId: number, q: string, limit: numb
         'select rowid from memory_texts where memory_texts match ? order by rank limit ?',
         [`owner : u${userId} AND text : (${terms})`, limit]
     );
-    const rows = rowsOf(await em.find(MemoryEntity, { id: { $in: found.map(({ rowid }) => rowid) } }));
+    const rows = await findRows(em, MemoryEntity, { id: { $in: found.map(({ rowid }) => rowid) } });
     return found.flatMap(({ rowid }) => rows.filter(({ id }) => id === rowid));
 }
 

@@ -1,6 +1,7 @@
 /** Policies: what happens when a notification comes. They suggest, ask their owner, or act under the owner's mandate. */
 import { type Approvals, argumentsOf, type ToolArguments } from '@portico/agents';
 import { type Actor, errors, type Hooks, isFailure, requireVersion, type RouteInfo } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import type { Changes } from '../changes/changes.ts';
 import { PolicyEntity, type PolicyRow, PolicyRunEntity, type PolicyRunRow } from '../entities.ts';
@@ -47,18 +48,16 @@ export class Policies {
 
     /** All, newest first. */
     async list(): Promise<PolicyRow[]> {
-        return this.#options.ctx.db.read(
-            async (em) => (await em.find(PolicyEntity, {}, { orderBy: { id: 'desc' } })) as PolicyRow[]
-        );
+        return this.#options.ctx.db.read((em) => findRows(em, PolicyEntity, {}, { orderBy: { id: 'desc' } }));
     }
 
     /** @throws NOT_FOUND 40400 */
     async get(id: number): Promise<PolicyRow> {
-        const row = await this.#options.ctx.db.read((em) => em.findOne(PolicyEntity, { id }));
+        const row = await this.#options.ctx.db.read((em) => findRow(em, PolicyEntity, { id }));
         if (row === null) {
             throw errors.notFound('There is no such policy');
         }
-        return row as PolicyRow;
+        return row;
     }
 
     /** @throws VALIDATION_FAILED 40001 for a route that the owner cannot call by a tool */
@@ -178,12 +177,11 @@ export class Policies {
         { before, limit }: { before: number | null; limit: number }
     ): Promise<PolicyRunRow[]> {
         const where = { policyId: id, ...(before === null ? {} : { id: { $lt: before } }) };
-        return this.#options.ctx.db.read(
-            async (em) =>
-                (await em.find(PolicyRunEntity, where, {
-                    orderBy: { id: 'desc' },
-                    limit: limit + 1
-                })) as PolicyRunRow[]
+        return this.#options.ctx.db.read((em) =>
+            findRows(em, PolicyRunEntity, where, {
+                orderBy: { id: 'desc' },
+                limit: limit + 1
+            })
         );
     }
 

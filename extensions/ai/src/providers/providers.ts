@@ -1,6 +1,6 @@
 /** The providers that the admin set up. */
 import { errors, type Request, requireVersion } from '@portico/sdk';
-import type { EntityManager } from '@portico/sdk/db';
+import { type EntityManager, findRow, findRows } from '@portico/sdk/db';
 
 import { ProviderEntity, type ProviderRow } from '../entities.ts';
 import { fail } from '../errors.ts';
@@ -22,9 +22,9 @@ export class Providers {
     /** All, newest first. */
     async list(): Promise<Provider[]> {
         const rows = await this.#ctx.db.read((em) =>
-            em.find(ProviderEntity, {}, { orderBy: { id: 'desc' } })
+            findRows(em, ProviderEntity, {}, { orderBy: { id: 'desc' } })
         );
-        return (rows as ProviderRow[]).map(viewOf);
+        return rows.map(viewOf);
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -104,9 +104,9 @@ export class Providers {
 
     /** What answers a conversation: the provider that it names, else the default, else any that is enabled. @throws NO_PROVIDER 50350 */
     async choose(id: number | null): Promise<Endpoint> {
-        const rows = (await this.#ctx.db.read((em) =>
-            em.find(ProviderEntity, { enabled: true }, { orderBy: { isDefault: 'desc', id: 'desc' } })
-        )) as ProviderRow[];
+        const rows = await this.#ctx.db.read((em) =>
+            findRows(em, ProviderEntity, { enabled: true }, { orderBy: { isDefault: 'desc', id: 'desc' } })
+        );
         const row = rows.find((each) => each.id === id) ?? rows[0];
         if (row === undefined) {
             throw fail.NO_PROVIDER();
@@ -157,11 +157,11 @@ export class Providers {
 }
 
 async function find(em: EntityManager, id: number): Promise<ProviderRow> {
-    const row = await em.findOne(ProviderEntity, { id });
+    const row = await findRow(em, ProviderEntity, { id });
     if (row === null) {
         throw errors.notFound('There is no such provider');
     }
-    return row as ProviderRow;
+    return row;
 }
 
 async function keepOneDefault(em: EntityManager, row: ProviderRow): Promise<void> {

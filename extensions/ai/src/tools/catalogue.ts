@@ -1,6 +1,7 @@
 /** The routes of the panel as tools: which there are, which are switched on, and which an actor may use. */
 import { toolName } from '@portico/agents';
 import { type Actor, errors, joi, type RouteInfo, type Value } from '@portico/sdk';
+import { findRows } from '@portico/sdk/db';
 
 import { SwitchEntity, type SwitchRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
@@ -114,7 +115,7 @@ export class Catalogue {
     }
 
     async #switches(): Promise<ReadonlyMap<string, SwitchRow>> {
-        const rows = (await this.#ctx.db.read((em) => em.find(SwitchEntity, {}))) as SwitchRow[];
+        const rows = await this.#ctx.db.read((em) => findRows(em, SwitchEntity, {}));
         return new Map(rows.map((row) => [row.route, row]));
     }
 }

@@ -1,10 +1,11 @@
 /** What all sources offer together: searched, filtered, and read one by one. */
 import { errors } from '@portico/sdk';
+import { findRows } from '@portico/sdk/db';
 
 import { type AppDocument, checkAppDocument } from '../catalogue/app-document.ts';
 import { readPublicKey } from '../catalogue/minisign.ts';
 import { inLanguage } from '../catalogue/texts.ts';
-import { AppEntity, type AppRow, asRow, type SourceRow } from '../entities.ts';
+import { AppEntity, type AppRow, type SourceRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import type { FileStore } from '../sources/files.ts';
 import type { AppAbout, Category } from '../sources/formats/content.ts';
@@ -108,9 +109,11 @@ export class Catalogue {
 
     async #load(): Promise<ReadonlyMap<string, OfferedApp>> {
         const sources = new Map((await this.#sources.list()).map((source) => [source.name, source]));
-        const rows = await this.#ctx.db.read((em) => em.find(AppEntity, {}, { orderBy: { key: 'asc' } }));
+        const rows = await this.#ctx.db.read((em) =>
+            findRows(em, AppEntity, {}, { orderBy: { key: 'asc' } })
+        );
         return new Map(
-            rows.map(asRow).flatMap((row): [string, OfferedApp][] => {
+            rows.flatMap((row): [string, OfferedApp][] => {
                 const source = sources.get(row.source);
                 const about = JSON.parse(row.about) as AppAbout;
                 return source === undefined

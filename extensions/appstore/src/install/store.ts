@@ -1,10 +1,10 @@
 /** Installed apps, their revisions and backups, as they are kept. */
 import { errors } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import { type AppDocument, checkAppDocument } from '../catalogue/app-document.ts';
 import type { FormValues } from '../catalogue/form.ts';
 import {
-    asRow,
     BackupEntity,
     type BackupRow,
     InstalledEntity,
@@ -70,15 +70,11 @@ export class InstalledStore {
     }
 
     async list(): Promise<readonly InstalledRow[]> {
-        const rows = await this.#ctx.db.read((em) =>
-            em.find(InstalledEntity, {}, { orderBy: { name: 'asc' } })
-        );
-        return rows.map(asRow);
+        return this.#ctx.db.read((em) => findRows(em, InstalledEntity, {}, { orderBy: { name: 'asc' } }));
     }
 
     async find(name: string): Promise<InstalledRow | null> {
-        const row = await this.#ctx.db.read((em) => em.findOne(InstalledEntity, { name }));
-        return row === null ? null : asRow(row);
+        return this.#ctx.db.read((em) => findRow(em, InstalledEntity, { name }));
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -167,15 +163,14 @@ export class InstalledStore {
 
     /** Newest first. */
     async history(name: string): Promise<readonly RevisionRow[]> {
-        const rows = await this.#ctx.db.read((em) =>
-            em.find(RevisionEntity, { name }, { orderBy: { revision: 'desc' } })
+        return this.#ctx.db.read((em) =>
+            findRows(em, RevisionEntity, { name }, { orderBy: { revision: 'desc' } })
         );
-        return rows.map(asRow);
     }
 
     /** @throws NOT_FOUND 40400 */
     async revision(name: string, revision: number): Promise<Revision> {
-        const row = (await this.#ctx.db.read((em) => em.findOne(RevisionEntity, { name, revision }))) as
+        const row = (await this.#ctx.db.read((em) => findRow(em, RevisionEntity, { name, revision }))) as
             object | null as RevisionRow | null;
         const file = row === null ? null : await this.#files.find(row.document);
         if (row === null || file === null) {
@@ -215,10 +210,7 @@ export class InstalledStore {
 
     /** Newest first. */
     async backups(name: string): Promise<readonly BackupRow[]> {
-        const rows = await this.#ctx.db.read((em) =>
-            em.find(BackupEntity, { name }, { orderBy: { id: 'desc' } })
-        );
-        return rows.map(asRow);
+        return this.#ctx.db.read((em) => findRows(em, BackupEntity, { name }, { orderBy: { id: 'desc' } }));
     }
 
     async addBackup(row: Omit<BackupRow, 'id'>): Promise<number> {
@@ -230,10 +222,7 @@ export class InstalledStore {
     }
 
     async keptData(): Promise<readonly LeftoverRow[]> {
-        const rows = await this.#ctx.db.read((em) =>
-            em.find(LeftoverEntity, {}, { orderBy: { name: 'asc' } })
-        );
-        return rows.map(asRow);
+        return this.#ctx.db.read((em) => findRows(em, LeftoverEntity, {}, { orderBy: { name: 'asc' } }));
     }
 
     async leftover(name: string): Promise<LeftoverRow | null> {

@@ -1,7 +1,9 @@
 /** Documents and icons, kept by their SHA-256. */
 import { createHash } from 'node:crypto';
 
-import { asRow, FileEntity, type FileRow } from '../entities.ts';
+import { findRow } from '@portico/sdk/db';
+
+import { FileEntity, type FileRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 
 /** SHA-256 of some bytes, in small hex digits. */
@@ -29,8 +31,7 @@ export class FileStore {
 
     /** The file of a hash; null when it is not there. */
     async find(sha256: string): Promise<FileRow | null> {
-        const row = await this.#ctx.db.read((em) => em.findOne(FileEntity, { sha256 }));
-        return row === null ? null : asRow(row);
+        return this.#ctx.db.read((em) => findRow(em, FileEntity, { sha256 }));
     }
 
     async add(files: readonly FileRow[]): Promise<void> {

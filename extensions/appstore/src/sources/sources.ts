@@ -1,9 +1,10 @@
 /** Sources: made, changed, removed, and what each sync found. */
 import { errors, requireVersion } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import { judgeUrl } from '../catalogue/fetching.ts';
 import { readPublicKey } from '../catalogue/minisign.ts';
-import { AppEntity, asRow, InstalledEntity, SourceEntity, type SourceRow } from '../entities.ts';
+import { AppEntity, InstalledEntity, SourceEntity, type SourceRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import type { FileStore } from './files.ts';
@@ -50,17 +51,16 @@ export class Sources {
     }
 
     async list(): Promise<readonly SourceRow[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(SourceEntity, {}, { orderBy: { name: 'asc' } }));
-        return rows.map(asRow);
+        return this.#ctx.db.read((em) => findRows(em, SourceEntity, {}, { orderBy: { name: 'asc' } }));
     }
 
     /** @throws NOT_FOUND 40400 */
     async get(name: string): Promise<SourceRow> {
-        const row = await this.#ctx.db.read((em) => em.findOne(SourceEntity, { name }));
+        const row = await this.#ctx.db.read((em) => findRow(em, SourceEntity, { name }));
         if (row === null) {
             throw errors.notFound('There is no source of that name');
         }
-        return asRow(row);
+        return row;
     }
 
     /** @throws CONFLICT 40900, VALIDATION_FAILED 40001 */
@@ -140,10 +140,12 @@ export class Sources {
         const { name } = source;
         const result = await this.#ctx.db.write(async (em) => {
             const before = new Map(
-                (await em.find(AppEntity, { source: name })).map(({ id, document, icon, version, why }) => [
-                    id,
-                    JSON.stringify([version, document ?? null, icon ?? null, why ?? null])
-                ])
+                (await findRows(em, AppEntity, { source: name })).map(
+                    ({ id, document, icon, version, why }) => [
+                        id,
+                        JSON.stringify([version, document ?? null, icon ?? null, why ?? null])
+                    ]
+                )
             );
             const rows = content.apps.map(({ id, version, about, document, icon, why }) => ({
                 ...{ key: `${name}/${id}`, source: name, id, version },

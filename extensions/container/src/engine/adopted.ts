@@ -1,5 +1,7 @@
 /** Containers that a stack took over: labels cannot be given to a container that exists, so it is kept here whose they are. */
-import { AdoptedEntity, type AdoptedRow, asRow } from '../entities.ts';
+import { findRows } from '@portico/sdk/db';
+
+import { AdoptedEntity, type AdoptedRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf } from '../spec/spec.ts';
 import type { Labels } from './documents.ts';
@@ -16,8 +18,8 @@ export class Adopted {
     /** By the id of the container. */
     async read(): Promise<ReadonlyMap<string, AdoptedRow>> {
         this.#rows ??= this.#ctx.db
-            .read((em) => em.find(AdoptedEntity, {}))
-            .then((rows) => new Map(rows.map((row) => [row.container, asRow(row)])));
+            .read((em) => findRows(em, AdoptedEntity, {}))
+            .then((rows) => new Map(rows.map((row) => [row.container, row])));
         return this.#rows;
     }
 

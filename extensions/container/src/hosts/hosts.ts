@@ -1,9 +1,10 @@
 /** Hosts that lead to ports of containers, and follow them: a container that is made or started anew may publish at another port. */
 import { type Actor, errors, type Host, isFailure, Mutex } from '@portico/sdk';
+import { findRows } from '@portico/sdk/db';
 
 import type { ListedContainer } from '../engine/documents.ts';
 import type { Inventory } from '../engine/inventory.ts';
-import { asRow, HostEntity, type HostRow } from '../entities.ts';
+import { HostEntity, type HostRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf } from '../spec/spec.ts';
 import { nameOf } from '../stacks/planner.ts';
@@ -162,8 +163,7 @@ export class ContainerHosts {
     }
 
     async #rows(): Promise<readonly HostRow[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(HostEntity, {}, { orderBy: { id: 'asc' } }));
-        return rows.map(asRow);
+        return this.#ctx.db.read((em) => findRows(em, HostEntity, {}, { orderBy: { id: 'asc' } }));
     }
 }
 

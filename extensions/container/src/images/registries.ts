@@ -1,8 +1,9 @@
 /** Logins of registries. A password goes to its own registry alone, by the engine. */
 import { errors } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import type { Engine } from '../engine/engine.ts';
-import { asRow, RegistryEntity, type RegistryRow } from '../entities.ts';
+import { RegistryEntity, type RegistryRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
 import { parseReference } from './reference.ts';
@@ -37,19 +38,16 @@ export class Registries {
     }
 
     async list(): Promise<readonly RegistryRow[]> {
-        const rows = await this.#ctx.db.read((em) =>
-            em.find(RegistryEntity, {}, { orderBy: { server: 'asc' } })
-        );
-        return rows.map(asRow);
+        return this.#ctx.db.read((em) => findRows(em, RegistryEntity, {}, { orderBy: { server: 'asc' } }));
     }
 
     /** @throws NOT_FOUND 40400 */
     async get(id: number): Promise<RegistryRow> {
-        const row = await this.#ctx.db.read((em) => em.findOne(RegistryEntity, { id }));
+        const row = await this.#ctx.db.read((em) => findRow(em, RegistryEntity, { id }));
         if (row === null) {
             throw errors.notFound('There is no registry of that number');
         }
-        return asRow(row);
+        return row;
     }
 
     /** @throws CONFLICT 40900 */

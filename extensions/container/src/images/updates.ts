@@ -1,9 +1,10 @@
 /** Whether registries have newer images under the same names: asked by people, and by the clock. */
 import { type Actor, errors, isFailure, type ScheduledRun, type TaskView } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
-import { asRow, ImageCheckEntity, type ImageCheckRow } from '../entities.ts';
+import { ImageCheckEntity, type ImageCheckRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { digestIn, digestsIn } from './digest.ts';
 import type { Registries } from './registries.ts';
@@ -79,7 +80,7 @@ export class ImageUpdates {
                   : 'outdated';
         const row = { image, state, digest, checkedAt: at.getTime() };
         await this.#ctx.db.write(async (em) => {
-            const before = await em.findOne(ImageCheckEntity, { image });
+            const before = await findRow(em, ImageCheckEntity, { image });
             await em.upsert(ImageCheckEntity, { ...row, told: before?.told ?? null });
         });
         return updateOf(row);
@@ -197,8 +198,7 @@ export class ImageUpdates {
     }
 
     async #rows(): Promise<readonly ImageCheckRow[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(ImageCheckEntity, {}));
-        return rows.map(asRow);
+        return this.#ctx.db.read((em) => findRows(em, ImageCheckEntity, {}));
     }
 }
 

@@ -1,7 +1,8 @@
 /** Exceptions to the policy, each on record with its reason and who allowed it. */
 import { errors } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
-import { asRow, ExceptionEntity, type ExceptionRow } from '../entities.ts';
+import { ExceptionEntity, type ExceptionRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import type { Exception } from './judge.ts';
 
@@ -28,14 +29,14 @@ export class Exceptions {
 
     async list(): Promise<readonly ExceptionRecord[]> {
         const rows = await this.#ctx.db.read((em) =>
-            em.find(ExceptionEntity, {}, { orderBy: { subject: 'asc' } })
+            findRows(em, ExceptionEntity, {}, { orderBy: { subject: 'asc' } })
         );
-        return rows.map((row) => recordOf(asRow(row)));
+        return rows.map(recordOf);
     }
 
     async of(subject: string): Promise<readonly Exception[]> {
-        const row = await this.#ctx.db.read((em) => em.findOne(ExceptionEntity, { subject }));
-        return row === null ? [] : recordOf(asRow(row)).allow;
+        const row = await this.#ctx.db.read((em) => findRow(em, ExceptionEntity, { subject }));
+        return row === null ? [] : recordOf(row).allow;
     }
 
     /** Sets all exceptions of a subject. */
@@ -54,14 +55,14 @@ export class Exceptions {
     /** @throws NOT_FOUND 40400 */
     async remove(subject: string): Promise<ExceptionRecord> {
         const row = await this.#ctx.db.write(async (em) => {
-            const found = await em.findOne(ExceptionEntity, { subject });
+            const found = await findRow(em, ExceptionEntity, { subject });
             await em.nativeDelete(ExceptionEntity, { subject });
             return found;
         });
         if (row === null) {
             throw errors.notFound('There is no exception for that subject');
         }
-        return recordOf(asRow(row));
+        return recordOf(row);
     }
 }
 

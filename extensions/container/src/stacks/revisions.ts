@@ -1,7 +1,8 @@
 /** Stacks and their revisions, as they are kept. */
 import { errors } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
-import { asRow, RevisionEntity, type RevisionRow, StackEntity, type StackRow } from '../entities.ts';
+import { RevisionEntity, type RevisionRow, StackEntity, type StackRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Finding } from '../policy/judge.ts';
 import type { Ctx } from '../settings.ts';
@@ -31,13 +32,15 @@ export class StackStore {
     }
 
     async list(): Promise<readonly StackRow[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(StackEntity, {}, { orderBy: { name: 'asc' } }));
-        return Promise.all(rows.map((row) => this.#owned(asRow(row))));
+        const rows = await this.#ctx.db.read((em) =>
+            findRows(em, StackEntity, {}, { orderBy: { name: 'asc' } })
+        );
+        return Promise.all(rows.map((row) => this.#owned(row)));
     }
 
     async find(name: string): Promise<StackRow | null> {
-        const row = await this.#ctx.db.read((em) => em.findOne(StackEntity, { name }));
-        return row === null ? null : this.#owned(asRow(row));
+        const row = await this.#ctx.db.read((em) => findRow(em, StackEntity, { name }));
+        return row === null ? null : this.#owned(row);
     }
 
     /** Takes the owner from a stack whose plugin was removed with its data: from then on it is as people made it. */
@@ -112,7 +115,7 @@ export class StackStore {
         const { revisionsKept } = this.#ctx.settings;
         const prepared = await this.#rowOf(name, 0, given);
         return this.#ctx.db.write(async (em) => {
-            const stack = await em.findOne(StackEntity, { name });
+            const stack = await findRow(em, StackEntity, { name });
             if (stack === null) {
                 throw errors.notFound('The stack was removed meanwhile');
             }
@@ -158,8 +161,7 @@ export class StackStore {
     }
 
     async findByHook(hookKey: string): Promise<StackRow | null> {
-        const row = await this.#ctx.db.read((em) => em.findOne(StackEntity, { hookKey }));
-        return row === null ? null : asRow(row);
+        return this.#ctx.db.read((em) => findRow(em, StackEntity, { hookKey }));
     }
 
     async remove(name: string): Promise<void> {
@@ -181,21 +183,21 @@ export class StackStore {
     /** Newest first. */
     async revisions(name: string): Promise<readonly Omit<Revision, 'compose' | 'env'>[]> {
         const rows = await this.#ctx.db.read((em) =>
-            em.find(RevisionEntity, { stack: name }, { orderBy: { revision: 'desc' } })
+            findRows(em, RevisionEntity, { stack: name }, { orderBy: { revision: 'desc' } })
         );
-        return rows.map((row) => summaryOf(asRow(row)));
+        return rows.map(summaryOf);
     }
 
     /** A revision with its source. `revision` 0: the first one, which has never run. @throws NOT_FOUND 40400 */
     async revision(name: string, revision: number): Promise<Revision> {
         const row = await this.#ctx.db.read((em) =>
-            em.findOne(RevisionEntity, { stack: name, revision: Math.max(1, revision) })
+            findRow(em, RevisionEntity, { stack: name, revision: Math.max(1, revision) })
         );
         if (row === null) {
             throw errors.notFound(`Revision ${revision} is not kept`);
         }
         const source = JSON.parse(await this.#ctx.secrets.open(row.source)) as StackSource;
-        return { ...summaryOf(asRow(row)), compose: source.compose, env: source.env };
+        return { ...summaryOf(row), compose: source.compose, env: source.env };
     }
 
     async #rowOf(stack: string, revision: number, given: NewRevision): Promise<Omit<RevisionRow, 'id'>> {

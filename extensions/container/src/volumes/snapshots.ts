@@ -1,10 +1,11 @@
 /** Snapshots of all volumes of a stack, so that data can go back together with what wrote them. */
 import { errors } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import type { Making } from '../containers/making.ts';
 import type { ListedContainer } from '../engine/documents.ts';
 import type { Inventory } from '../engine/inventory.ts';
-import { asRow, SnapshotEntity, type SnapshotRow } from '../entities.ts';
+import { SnapshotEntity, type SnapshotRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 import { labelOf } from '../spec/spec.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -124,7 +125,7 @@ export class Snapshots {
 
     /** Drops all snapshots of a stack that is removed. */
     async dropAll(stack: string): Promise<void> {
-        const rows = await this.#ctx.db.read((em) => em.find(SnapshotEntity, { stack }));
+        const rows = await this.#ctx.db.read((em) => findRows(em, SnapshotEntity, { stack }));
         for (const { id } of rows) {
             await this.drop(stack, id);
         }
@@ -132,7 +133,7 @@ export class Snapshots {
 
     /** Removes what was written of snapshots that a killed panel cut. */
     async sweep(): Promise<void> {
-        const rows = await this.#ctx.db.read((em) => em.find(SnapshotEntity, {}));
+        const rows = await this.#ctx.db.read((em) => findRows(em, SnapshotEntity, {}));
         const known = new Set(rows.map(({ id }) => id));
         for (const name of await this.#storage.list('.snapshots')) {
             if (!known.has(name)) {
@@ -142,10 +143,10 @@ export class Snapshots {
     }
 
     async #find(stack: string, id: string): Promise<SnapshotRow> {
-        const row = await this.#ctx.db.read((em) => em.findOne(SnapshotEntity, { id, stack }));
+        const row = await this.#ctx.db.read((em) => findRow(em, SnapshotEntity, { id, stack }));
         if (row === null) {
             throw errors.notFound('There is no such snapshot');
         }
-        return asRow(row);
+        return row;
     }
 }

@@ -1,6 +1,7 @@
 /** The statements of the console, each for the user who ran it. */
+import { findRows } from '@portico/sdk/db';
+
 import { HistoryEntity, type HistoryRow } from '../entities.ts';
-import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { mayHoldPassword } from './statement.ts';
 

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 
 import { errors, isFailure } from '@portico/sdk';
+import { findRows } from '@portico/sdk/db';
 
 import { CredentialEntity, type CredentialRow } from '../entities.ts';
 import type { AccountName, Level } from '../kinds/kind.ts';
 import type { FindTarget } from '../kinds/target.ts';
-import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { makePassword } from './passwords.ts';
 

@@ -3,12 +3,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createGzip } from 'node:zlib';
 
 import { type Actor, errors, type Files, type TaskRun, type TaskView } from '@portico/sdk';
+import { findRows } from '@portico/sdk/db';
 
 import { DumpEntity, type DumpRow, type ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { KindName } from '../kinds/kind.ts';
 import type { FindTarget } from '../kinds/target.ts';
-import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { dumpCall, toolUser } from './clients.ts';
 import type { DataFolder } from './folder.ts';
@@ -44,7 +44,6 @@ export class Dumps {
         readonly limit: number;
     }): Promise<readonly DumpRow[]> {
         const where = {
-            state: { $ne: 'failed' },
             ...(filter.serverId === undefined ? {} : { serverId: filter.serverId }),
             ...(filter.before === null ? {} : { id: { $lt: filter.before } })
         };

@@ -1,5 +1,5 @@
 /** Rows of servers that the panel runs. */
-import type { EntityManager } from '@portico/sdk/db';
+import { type EntityManager, findRows } from '@portico/sdk/db';
 
 import {
     type DumpSchedule,
@@ -10,7 +10,6 @@ import {
 } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { KindName } from '../kinds/kind.ts';
-import { findRows } from '../queries.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { Ctx } from '../settings.ts';
 import type { Engine, Preset } from './engine.ts';

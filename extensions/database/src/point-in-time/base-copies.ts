@@ -1,8 +1,9 @@
 /** Base copies: their rows, and their folders. */
+import { findRows } from '@portico/sdk/db';
+
 import { BaseCopyEntity, type BaseCopyRow } from '../entities.ts';
 import type { MachineAccount } from '../managed/accounts.ts';
 import type { Folders } from '../managed/folders.ts';
-import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 
 /** Makes, lists and removes them. */

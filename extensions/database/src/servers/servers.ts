@@ -1,13 +1,12 @@
 /** The servers that the panel knows. */
 import { errors, isFailure, requireVersion } from '@portico/sdk';
-import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
+import { type EntityManager, findRows, UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import { makePassword } from '../credentials/passwords.ts';
 import { ServerEntity, type ServerRow } from '../entities.ts';
 import { fail } from '../errors.ts';
 import type { Address, Login } from '../kinds/kind.ts';
 import { kinds } from '../kinds/kinds.ts';
-import { findRows } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import { addressOf, type Connections } from './connections.ts';
 import { type ChangedServer, type NewServer, usualTls } from './input.ts';

@@ -1,5 +1,6 @@
 /** Commands of projects that run at certain times, in the release that serves then. */
 import { errors, type Scheduled } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import type { Store } from '../deployments/store.ts';
 import { CronEntity, type CronRow } from '../entities.ts';
@@ -55,27 +56,27 @@ export class Crons {
 
     /** Begins to run all that are enabled. */
     async start(): Promise<void> {
-        const rows = await this.#parts.ctx.db.read((em) => em.find(CronEntity, {}));
+        const rows = await this.#parts.ctx.db.read((em) => findRows(em, CronEntity, {}));
         for (const row of rows) {
-            await this.#schedule(cronOf(row as CronRow));
+            await this.#schedule(cronOf(row));
         }
     }
 
     /** The crons of a project, by name. */
     async list(projectId: number): Promise<readonly Cron[]> {
         const rows = await this.#parts.ctx.db.read((em) =>
-            em.find(CronEntity, { projectId }, { orderBy: { name: 'asc' } })
+            findRows(em, CronEntity, { projectId }, { orderBy: { name: 'asc' } })
         );
-        return rows.map((row) => cronOf(row as CronRow));
+        return rows.map(cronOf);
     }
 
     /** One cron. @throws NOT_FOUND 40400 */
     async get(id: number): Promise<Cron> {
-        const row = await this.#parts.ctx.db.read((em) => em.findOne(CronEntity, id));
+        const row = await this.#parts.ctx.db.read((em) => findRow(em, CronEntity, id));
         if (row === null) {
             throw errors.notFound(`There is no cron ${id}`);
         }
-        return cronOf(row as CronRow);
+        return cronOf(row);
     }
 
     /** A cron from what came by another way than a route. @throws VALIDATION_FAILED 40001 */
@@ -95,10 +96,10 @@ export class Crons {
                 const config = JSON.stringify(input);
                 const entity = em.create(CronEntity, { projectId, name, config, version: 1, lastRun: null });
                 await em.flush();
-                return { ...entity };
+                return { ...entity } as CronRow;
             })
         );
-        const cron = cronOf(row as CronRow);
+        const cron = cronOf(row);
         await this.#schedule(cron);
         return cron;
     }

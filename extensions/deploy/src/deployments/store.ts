@@ -1,5 +1,6 @@
 /** Projects and deployments in the plugin's database. */
 import { errors, type PageOf, pages } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import {
     DeploymentEntity,
@@ -77,9 +78,9 @@ export class Store {
     /** All projects, by name, also those that stand for previews. */
     async everyProject(): Promise<readonly Project[]> {
         const rows = await this.#ctx.db.read((em) =>
-            em.find(ProjectEntity, {}, { orderBy: { name: 'asc' } })
+            findRows(em, ProjectEntity, {}, { orderBy: { name: 'asc' } })
         );
-        return rows.map((row) => projectOf(row as ProjectRow));
+        return rows.map(projectOf);
     }
 
     /** One project of an admin. What stands for a preview is none: it is changed by its preview alone. @throws NOT_FOUND 40400 */
@@ -93,17 +94,17 @@ export class Store {
 
     /** One project, also one that stands for a preview. @throws NOT_FOUND 40400 */
     async anyProject(id: number): Promise<Project> {
-        const row = await this.#ctx.db.read((em) => em.findOne(ProjectEntity, id));
+        const row = await this.#ctx.db.read((em) => findRow(em, ProjectEntity, id));
         if (row === null) {
             throw errors.notFound(`There is no project ${id}`);
         }
-        return projectOf(row as ProjectRow);
+        return projectOf(row);
     }
 
     /** The project that a hook names; null for an unknown key. */
     async projectOfHook(hookKey: string): Promise<Project | null> {
-        const row = await this.#ctx.db.read((em) => em.findOne(ProjectEntity, { hookKey }));
-        return row === null ? null : projectOf(row as ProjectRow);
+        const row = await this.#ctx.db.read((em) => findRow(em, ProjectEntity, { hookKey }));
+        return row === null ? null : projectOf(row);
     }
 
     /** Adds a project. @throws CONFLICT 40900 when the name is taken */
@@ -128,10 +129,10 @@ export class Store {
                     createdAt: Date.now()
                 });
                 await em.flush();
-                return { ...entity };
+                return { ...entity } as ProjectRow;
             })
         );
-        return projectOf(row as ProjectRow);
+        return projectOf(row);
     }
 
     /** Replaces what an admin says of a project. @throws VERSION_STALE 41200, CONFLICT 40900 */
@@ -147,10 +148,10 @@ export class Store {
                 }
                 em.assign(entity, { name, config: JSON.stringify(config), version: version + 1 });
                 await em.flush();
-                return { ...entity };
+                return { ...entity } as ProjectRow;
             })
         );
-        return projectOf(row as ProjectRow);
+        return projectOf(row);
     }
 
     /** Changes a project without counting its version up: users did not change what they said of it. */
@@ -204,7 +205,7 @@ export class Store {
 
     /** One deployment. @throws NOT_FOUND 40400 */
     async deployment(id: number): Promise<DeploymentRow> {
-        const row = await this.#ctx.db.read((em) => em.findOne(DeploymentEntity, id));
+        const row = await this.#ctx.db.read((em) => findRow(em, DeploymentEntity, id));
         if (row === null) {
             throw errors.notFound(`There is no deployment ${id}`);
         }
@@ -214,7 +215,7 @@ export class Store {
     /** Deployments in some states, oldest first. */
     async inStates(states: readonly DeploymentState[]): Promise<readonly DeploymentRow[]> {
         const rows = await this.#ctx.db.read((em) =>
-            em.find(DeploymentEntity, { state: { $in: [...states] } }, { orderBy: { id: 'asc' } })
+            findRows(em, DeploymentEntity, { state: { $in: [...states] } }, { orderBy: { id: 'asc' } })
         );
         return rows.map(whole);
     }
@@ -222,7 +223,7 @@ export class Store {
     /** Deployments that are over, and whose release has its port still: what it runs could not be ended. Of one project, or of all. */
     async unended(projectId?: number): Promise<readonly DeploymentRow[]> {
         const rows = await this.#ctx.db.read((em) =>
-            em.find(DeploymentEntity, {
+            findRows(em, DeploymentEntity, {
                 ...(projectId === undefined ? {} : { projectId }),
                 state: { $in: [...overStates] },
                 port: { $ne: null }
@@ -234,20 +235,20 @@ export class Store {
     /** Deployments of a project whose release is kept, newest first. */
     async kept(projectId: number): Promise<readonly DeploymentRow[]> {
         const rows = await this.#ctx.db.read((em) =>
-            em.find(DeploymentEntity, { projectId, kept: true }, { orderBy: { id: 'desc' } })
+            findRows(em, DeploymentEntity, { projectId, kept: true }, { orderBy: { id: 'desc' } })
         );
         return rows.map(whole);
     }
 
     /** Deployments of all projects whose release is kept. */
     async allKept(): Promise<readonly DeploymentRow[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(DeploymentEntity, { kept: true }));
+        const rows = await this.#ctx.db.read((em) => findRows(em, DeploymentEntity, { kept: true }));
         return rows.map(whole);
     }
 
     /** All deployments of a project. */
     async all(projectId: number): Promise<readonly DeploymentRow[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(DeploymentEntity, { projectId }));
+        const rows = await this.#ctx.db.read((em) => findRows(em, DeploymentEntity, { projectId }));
         return rows.map(whole);
     }
 

@@ -2,6 +2,7 @@
 import { createSign } from 'node:crypto';
 
 import { errors, joi } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import { ConnectionEntity, type ConnectionRow } from '../entities.ts';
 import { DeploymentFailed, uniqueName } from '../errors.ts';
@@ -69,17 +70,17 @@ export class Connections {
 
     /** All connections. */
     async all(): Promise<readonly Connection[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(ConnectionEntity, {}));
-        return rows.map((row) => connectionOf(row as ConnectionRow));
+        const rows = await this.#ctx.db.read((em) => findRows(em, ConnectionEntity, {}));
+        return rows.map(connectionOf);
     }
 
     /** One connection. @throws NOT_FOUND 40400 */
     async get(id: number): Promise<Connection> {
-        const row = await this.#ctx.db.read((em) => em.findOne(ConnectionEntity, id));
+        const row = await this.#ctx.db.read((em) => findRow(em, ConnectionEntity, id));
         if (row === null) {
             throw errors.notFound(`There is no connection ${id}`);
         }
-        return connectionOf(row as ConnectionRow);
+        return connectionOf(row);
     }
 
     /** Adds a connection; makes the key where none was given. @throws VALIDATION_FAILED 40001, CONFLICT 40900 */

@@ -1,5 +1,6 @@
 /** Projects, connections and groups of variables in exports of the panel. The core seals what a plugin gives. */
 import { isFailure, joi } from '@portico/sdk';
+import { findRows } from '@portico/sdk/db';
 
 import type { Project } from '../deployments/store.ts';
 import { GroupEntity, type GroupRow } from '../entities.ts';
@@ -98,7 +99,7 @@ export function registerExportHooks(ctx: Ctx, services: Services): void {
 }
 
 async function groupRows(ctx: Ctx): Promise<readonly GroupRow[]> {
-    return ctx.db.read((em) => em.find(GroupEntity, {})) as Promise<GroupRow[]>;
+    return ctx.db.read((em) => findRows(em, GroupEntity, {}));
 }
 
 async function collect(ctx: Ctx, services: Services): Promise<Exported> {

@@ -1,5 +1,6 @@
 /** Bans: addresses whose packets are dropped. They are in the kernel at once, apart from the rules, and end there by themselves. */
 import { errors, isFailure, Mutex } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import {
     AddressInvalid,
@@ -88,7 +89,7 @@ export class Bans {
             const now = machine.now();
             const until = seconds === null ? null : now + seconds * 1000;
             const { row, before } = await ctx.db.write(async (em) => {
-                const known = (await em.findOne(BanEntity, { address: canonical })) as BanRow | null;
+                const known = await findRow(em, BanEntity, { address: canonical });
                 if (known !== null) {
                     const before = { ...known };
                     Object.assign(known, { until, reason, source });
@@ -227,9 +228,9 @@ export class Bans {
 
     async #load(): Promise<Map<number, { readonly row: BanRow; readonly interval: Interval }>> {
         if (this.#rows === null) {
-            const rows = (await this.#options.ctx.db.read((em) =>
-                em.find(BanEntity, {}, { orderBy: { id: 'asc' } })
-            )) as BanRow[];
+            const rows = await this.#options.ctx.db.read((em) =>
+                findRows(em, BanEntity, {}, { orderBy: { id: 'asc' } })
+            );
             this.#rows = new Map(
                 rows.map((row) => [row.id, { row: { ...row }, interval: parseWritten(row.address) }])
             );

@@ -1,4 +1,6 @@
 /** The elements of sets: stored as text, kept ready for the kernel and the evaluator. */
+import { findRow } from '@portico/sdk/db';
+
 import { formatInterval, type Interval, mergeIntervals, parseWritten } from '../address/interval.ts';
 import { layOut, type Piece } from '../address/layout.ts';
 import type { AddressSet } from '../draft/model.ts';
@@ -140,7 +142,7 @@ export class Contents {
     }
 
     async #row(set: number): Promise<ListRow | null> {
-        return this.#ctx.db.read(async (em) => (await em.findOne(ListEntity, { set })) as ListRow | null);
+        return this.#ctx.db.read((em) => findRow(em, ListEntity, { set }));
     }
 }
 

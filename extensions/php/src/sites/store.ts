@@ -1,6 +1,6 @@
 /** The sites in the plugin's database. */
 import { errors } from '@portico/sdk';
-import { UniqueConstraintViolationException } from '@portico/sdk/db';
+import { findRow, findRows, UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import { SiteEntity, type SiteRow, SwitchEntity, type SwitchRow } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
@@ -22,17 +22,19 @@ export class Store {
 
     /** All sites, by number. */
     async all(): Promise<readonly Site[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(SiteEntity, {}, { orderBy: { id: 'asc' } }));
-        return rows.map((row) => siteOf(row as SiteRow));
+        const rows = await this.#ctx.db.read((em) =>
+            findRows(em, SiteEntity, {}, { orderBy: { id: 'asc' } })
+        );
+        return rows.map(siteOf);
     }
 
     /** One site. @throws NOT_FOUND 40400 */
     async get(id: number): Promise<Site> {
-        const row = await this.#ctx.db.read((em) => em.findOne(SiteEntity, id));
+        const row = await this.#ctx.db.read((em) => findRow(em, SiteEntity, id));
         if (row === null) {
             throw errors.notFound(`There is no site ${id}`);
         }
-        return siteOf(row as SiteRow);
+        return siteOf(row);
     }
 
     /** Adds a site. @throws CONFLICT 40900 when the name is taken; IN_USE 40901 at the limit */
@@ -75,8 +77,8 @@ export class Store {
 
     /** The newest switch of each site. */
     async switches(): Promise<ReadonlyMap<number, SwitchRow>> {
-        const rows = await this.#ctx.db.read((em) => em.find(SwitchEntity, {}));
-        return new Map(rows.map((row) => [row.siteId, row as SwitchRow]));
+        const rows = await this.#ctx.db.read((em) => findRows(em, SwitchEntity, {}));
+        return new Map(rows.map((row) => [row.siteId, row]));
     }
 
     /** Begins a switch, which replaces the record of the one before. */

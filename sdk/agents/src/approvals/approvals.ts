@@ -14,7 +14,7 @@ import {
     type Plan,
     type RouteInfo
 } from '@portico/sdk';
-import type { EntityManager } from '@portico/sdk/db';
+import { type EntityManager, findRows } from '@portico/sdk/db';
 
 import { callHash, maskArguments, type ToolArguments } from '../calls.ts';
 import { agentErrors } from '../errors.ts';
@@ -149,7 +149,7 @@ export class Approvals {
                 code: null
             });
             await em.flush();
-            return asRow(row);
+            return row as ApprovalRow;
         });
     }
 
@@ -164,9 +164,9 @@ export class Approvals {
             ...(after === null ? {} : { id: { $lt: after } })
         };
         const rows = await this.#options.ctx.db.read((em) =>
-            em.find(this.#entity, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
+            findRows(em, this.#entity, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
         );
-        return pages.read(rows.map(asRow), limit, ({ id }) => id);
+        return pages.read(rows, limit, ({ id }) => id);
     }
 
     /** How many wait for a decision, of one user or of all. */
@@ -324,8 +324,8 @@ export class Approvals {
     }
 
     async #first(em: EntityManager, where: object): Promise<ApprovalRow | null> {
-        const row = await em.findOne(this.#entity, where, { orderBy: { id: 'desc' } });
-        return row === null ? null : asRow(row);
+        const [row] = await findRows(em, this.#entity, where, { orderBy: { id: 'desc' }, limit: 1 });
+        return row ?? null;
     }
 
     #tell(id: number): void {
@@ -339,9 +339,4 @@ export class Approvals {
     #until(): number {
         return this.#now() + this.#options.minutes() * 60_000;
     }
-}
-
-/** The entity's type allows undefined in a nullable column; the database gives null. */
-function asRow(row: object): ApprovalRow {
-    return row as ApprovalRow;
 }

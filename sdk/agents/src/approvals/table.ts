@@ -1,6 +1,6 @@
 /** The table of approvals, in the plugin's own database. Times are milliseconds since 1970. */
 import type { Effect } from '@portico/sdk';
-import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p, type Row } from '@portico/sdk/db';
 
 /** Where an approval stands. `approved` with a claim is being executed; every state but `pending` and `approved` is final. */
 export type ApprovalState = 'pending' | 'approved' | 'executed' | 'failed' | 'rejected' | 'expired';
@@ -63,8 +63,5 @@ const statements: readonly string[] = [
 /** What {@link approvalsTable} makes. */
 export type ApprovalsTable = ReturnType<typeof approvalsTable>;
 
-type Entity = InferEntity<ApprovalsTable['entity']>;
 /** A row of the table; an empty column is null. */
-export type ApprovalRow = {
-    -readonly [K in keyof Entity as K extends symbol ? never : K]-?: Exclude<Entity[K], undefined>;
-};
+export type ApprovalRow = Row<InferEntity<ApprovalsTable['entity']>>;

@@ -1,5 +1,6 @@
 /** Routes of variables, of projects and of groups that projects share. */
 import { errors, joi, pages, reply } from '@portico/sdk';
+import { findRow, findRows } from '@portico/sdk/db';
 
 import { GroupEntity, type GroupRow, VariablesEntity } from '../../entities.ts';
 import { variableViews } from '../../env/variables.ts';
@@ -163,11 +164,11 @@ async function viewOf({ variables }: Services, { id, version, name }: GroupRow) 
 
 /** @throws NOT_FOUND 40400 */
 async function groupOf(ctx: Ctx, id: number): Promise<GroupRow> {
-    const row = await ctx.db.read((em) => em.findOne(GroupEntity, id));
+    const row = await ctx.db.read((em) => findRow(em, GroupEntity, id));
     if (row === null) {
         throw errors.notFound(`There is no group ${id}`);
     }
-    return row as GroupRow;
+    return row;
 }
 
 function registerGroupReading(ctx: Ctx, services: Services): void {
@@ -181,8 +182,8 @@ function registerGroupReading(ctx: Ctx, services: Services): void {
         validate: { query: joi.object(pages.query()) },
         returns: joi.array().items(groupSchema),
         async handler({ query }) {
-            const all = await ctx.db.read((em) => em.find(GroupEntity, {}));
-            const { rows, page } = pages.sorted(all as GroupRow[], query, ({ name }) => name);
+            const all = await ctx.db.read((em) => findRows(em, GroupEntity, {}));
+            const { rows, page } = pages.sorted(all, query, ({ name }) => name);
             return reply.list(await Promise.all(rows.map((row) => viewOf(services, row))), page);
         }
     });
