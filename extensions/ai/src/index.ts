@@ -15,8 +15,9 @@ import { registerPolicyRoutes } from './routes/policies.ts';
 import { registerProviderRoutes } from './routes/providers.ts';
 import { registerToolRoutes } from './routes/tools.ts';
 import { registerUsageRoutes } from './routes/usage.ts';
-import { createServices, type Services } from './services.ts';
-import { type Ctx, settings } from './settings.ts';
+import { createServices } from './services.ts';
+import { settings } from './settings.ts';
+import { start } from './start.ts';
 
 /** Defines the plugin on a machine; tests pass one whose clock they set. */
 export function defineAi(machine: Machine): PluginDefinition {
@@ -38,27 +39,10 @@ export function defineAi(machine: Machine): PluginDefinition {
             registerUsageRoutes(ctx, services);
             registerHooks(ctx, services);
             registerHealthChecks(ctx, services);
-            ctx.onStart(async () => {
-                await services.conversations.recover();
-                await services.approvals.recover();
-                await services.changes.recover();
-                await services.inspections.start();
-                await ctx.schedule('retention', { everySeconds: 3_600 }, () =>
-                    removeExpired(ctx, machine, services)
-                );
-            });
+            ctx.onStart(() => start(ctx, services, machine));
             ctx.onStop(() => services.answers.endAll());
         }
     });
-}
-
-const dayMs = 86_400_000;
-
-async function removeExpired(ctx: Ctx, machine: Machine, services: Services): Promise<void> {
-    const before = machine.now() - ctx.settings.keepDays * dayMs;
-    await services.conversations.expire();
-    await services.approvals.remove({ before });
-    await services.changes.expire(before);
 }
 
 /** The plugin on the machine that it runs on. */

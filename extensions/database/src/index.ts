@@ -1,10 +1,10 @@
 /** Knows database servers, and lets people work on them. */
 import { definePlugin } from '@portico/sdk';
 
-import { createContract } from './contract.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
+import { createContract } from './offered.ts';
 import { partners } from './partners.ts';
 import { registerCredentialRoutes } from './routes/accounts/credentials.ts';
 import { registerUserRoutes } from './routes/accounts/users.ts';
@@ -22,11 +22,7 @@ import { registerSessionRoutes } from './routes/sessions.ts';
 import { registerUpgradeRoutes } from './routes/upgrades.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
-
-const watchSeconds = 60;
-const copySeconds = 15;
-/** How much later than its end an account may go. */
-const expirySeconds = 5;
+import { start } from './start.ts';
 
 /** The plugin. */
 export default definePlugin({
@@ -52,30 +48,7 @@ export default definePlugin({
         registerCloneRoutes(ctx, services);
         registerHooks(ctx, services);
         registerHealthChecks(ctx, services);
-        ctx.onStart(async () => {
-            await services.managed.sweep();
-            await services.dumps.sweep();
-            await services.pointInTime.sweep();
-            await services.folder.remove('uploads');
-            await services.schedules.refresh();
-            // States are known soon, and a server that does not answer delays nothing.
-            const watch = async (): Promise<void> => services.servers.watch(await services.managed.resting());
-            void watch()
-                .then(() => services.unfinished.sweep())
-                .catch((error: unknown) => ctx.log.warn('Servers could not be asked', { error }));
-            await ctx.schedule('credentials', { everySeconds: expirySeconds, missed: 'run-once' }, () =>
-                services.credentials.expire()
-            );
-            await ctx.schedule('watch', { everySeconds: watchSeconds }, async () => {
-                await watch();
-                await services.metrics.sample(await services.servers.online());
-                await services.unfinished.sweep();
-            });
-            await ctx.schedule('point-in-time', { everySeconds: copySeconds }, () =>
-                services.pointInTime.keep()
-            );
-            await ctx.schedule('history', { everySeconds: 3_600 }, () => services.history.expire());
-        });
+        ctx.onStart(() => start(ctx, services));
         ctx.onStop(async () => {
             await services.console.close();
             services.connections.close();

@@ -5,9 +5,10 @@ import type { DeployContract } from './contract.ts';
 import { recoverDeployments } from './deployments/recovery.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { registerHooks } from './hooks.ts';
 import { type Machine, realMachine } from './machine.ts';
+import { createContract } from './offered.ts';
 import { partners } from './partners.ts';
-import { createContract } from './projects/offered.ts';
 import { registerArtifactRoutes } from './routes/artifacts.ts';
 import { registerConnectionRoutes } from './routes/connections.ts';
 import { registerDeploymentRoutes } from './routes/deployments.ts';
@@ -21,8 +22,6 @@ import { registerVariableRoutes } from './routes/projects/variables.ts';
 import { registerToolRoutes } from './routes/tools.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
-import { registerBackupHooks } from './transfer/backups.ts';
-import { registerExportHooks } from './transfer/export-section.ts';
 
 /** Defines the plugin on a machine; tests give it another folder. */
 export function defineDeploy(machine: Machine): PluginDefinition<DeployContract> {
@@ -44,8 +43,7 @@ export function defineDeploy(machine: Machine): PluginDefinition<DeployContract>
             registerToolRoutes(ctx, services);
             registerPreviewRoutes(ctx, services);
             registerCronRoutes(ctx, services);
-            registerExportHooks(ctx, services);
-            registerBackupHooks(ctx, services);
+            registerHooks(ctx, services);
             registerHealthChecks(ctx, services);
             ctx.onStart(async () => {
                 await recoverDeployments({ ctx, ...services });

@@ -2,9 +2,9 @@
 import type { Health } from '@portico/sdk';
 
 import { findOwnProblems } from './findings/own.ts';
+import type { Machine } from './machine.ts';
 import type { Monitor } from './sampling/monitor.ts';
 import { findHierarchy } from './sampling/sources/containers.ts';
-import type { Machine } from './sampling/sources/machine.ts';
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 

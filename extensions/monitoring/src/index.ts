@@ -5,6 +5,8 @@ import type { MonitoringContract } from './contract.ts';
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
+import { createMachine, type Machine } from './machine.ts';
+import { createContract } from './offered.ts';
 import { registerAcknowledgementRoutes, registerAlertRoutes } from './routes/alerts/alerts.ts';
 import { registerRuleRoutes, registerRuleWork } from './routes/alerts/rules.ts';
 import { registerSilenceRoutes } from './routes/alerts/silences.ts';
@@ -22,9 +24,9 @@ import { registerMetricRoutes } from './routes/metrics.ts';
 import { registerPrometheusRoutes } from './routes/prometheus.ts';
 import { registerTrafficRoutes } from './routes/traffic.ts';
 import { registerUnhealthyRoutes } from './routes/unhealthy.ts';
-import { createMachine, type Machine } from './sampling/sources/machine.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
+import { start, stop } from './start.ts';
 
 /** Defines the plugin for one machine: the real one, or the one of a test. */
 export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringContract> {
@@ -34,7 +36,6 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
         migrations,
         setup(ctx) {
             const services = createServices(ctx, machine);
-            const { checks, exports, hardware, monitor, processHistory, traffic } = services;
             registerMetricRoutes(ctx, services);
             registerHistoryRoutes(ctx, services);
             registerHardwareRoutes(ctx, services);
@@ -56,51 +57,10 @@ export function defineMonitoring(machine: Machine): PluginDefinition<MonitoringC
             registerPrometheusRoutes(ctx, services);
             registerHooks(ctx, services);
             registerHealthChecks(ctx, services);
-            ctx.onSettings(() => monitor.applySettings());
-            ctx.onStart(async () => {
-                await checks.start();
-                await exports.start();
-                monitor.onSample((sample) => {
-                    exports.offer(sample);
-                    processHistory.offer();
-                });
-                await monitor.start();
-                // A drive may be slow to answer, and nothing waits for it.
-                void hardware.refresh();
-                await traffic.start();
-                await ctx.schedule('prune', { everySeconds: 21_600, missed: 'run-once' }, async () => {
-                    await monitor.prune();
-                    await traffic.prune(machine.now());
-                    await processHistory.prune(machine.now());
-                });
-                await ctx.schedule('hardware', { everySeconds: 60 }, () => hardware.refresh());
-                await ctx.schedule('checks', { everySeconds: 10 }, () => checks.save());
-                await ctx.schedule('checkResults', { everySeconds: 3_600, missed: 'run-once' }, () =>
-                    checks.results.prune(machine.now(), ctx.settings.checkHistoryDays)
-                );
-                await ctx.schedule('traffic', { everySeconds: 10 }, () => traffic.save());
-            });
-            ctx.onStop(async () => {
-                await checks.stop();
-                await hardware.stop();
-                await traffic.stop();
-                await monitor.stop();
-                await exports.stop();
-                await processHistory.stop();
-            });
-            return {
-                alerts: async ({ rules }) => {
-                    const firing = monitor.journal.firing();
-                    return rules.map((rule) => {
-                        const newest = firing.find((alert) => alert.rule === rule);
-                        return {
-                            rule,
-                            firing: newest !== undefined,
-                            since: newest === undefined ? null : new Date(newest.firedAt)
-                        };
-                    });
-                }
-            } satisfies MonitoringContract;
+            ctx.onSettings(() => services.monitor.applySettings());
+            ctx.onStart(() => start(ctx, services, machine));
+            ctx.onStop(() => stop(services));
+            return createContract(services);
         }
     });
 }

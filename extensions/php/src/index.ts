@@ -1,11 +1,12 @@
 /** PHP sites, each with an account, a folder and a PHP-FPM of its own. */
-import { contract, definePlugin, type PluginDefinition } from '@portico/sdk';
+import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
 import { LogRotation } from './logs/rotation.ts';
 import { type Machine, realMachine } from './machine.ts';
+import { partners } from './partners.ts';
 import { registerLogRoutes } from './routes/logs.ts';
 import { registerPackageRoutes } from './routes/packages.ts';
 import { registerSandboxRoutes } from './routes/sandbox.ts';
@@ -17,14 +18,13 @@ import { registerToolRoutes } from './routes/tools.ts';
 import { registerVersionRoutes } from './routes/versions.ts';
 import { createServices } from './services.ts';
 import { settings } from './settings.ts';
-import type { DatabaseContract } from './sites/data/database-contract.ts';
 import { recoverSites } from './sites/recovery.ts';
 
 /** Defines the plugin on a machine; tests pass a double. */
 export function definePhp(machine: Machine): PluginDefinition {
     return definePlugin({
         settings,
-        optional: { database: contract<DatabaseContract>() },
+        ...partners,
         entities,
         migrations,
         setup(ctx) {

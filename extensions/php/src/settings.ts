@@ -1,7 +1,7 @@
 /** What an admin sets. */
-import { type Context, joi, type Remote, type Value } from '@portico/sdk';
+import { type Context, joi, type Partners, type Value } from '@portico/sdk';
 
-import type { DatabaseContract } from './sites/data/database-contract.ts';
+import type { partners } from './partners.ts';
 
 const folder = (longest: number) =>
     joi
@@ -67,5 +67,5 @@ export const settings = joi.object({
 /** The context of this plugin. */
 export type Ctx = Context<
     Value<typeof settings>,
-    { readonly database: Remote<DatabaseContract> | undefined }
+    Partners<Readonly<Record<never, never>>, (typeof partners)['optional']>
 >;

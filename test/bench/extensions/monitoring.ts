@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import { createMachine } from '../../../extensions/monitoring/src/machine.ts';
 import { Sampler } from '../../../extensions/monitoring/src/sampling/sampler.ts';
-import { createMachine } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { Counts } from '../../../extensions/monitoring/src/traffic/counts.ts';
 import { TopCounts } from '../../../extensions/monitoring/src/traffic/top.ts';
 import { createMonitoringRig, type MonitoringRig } from '../../extensions/monitoring/rig.ts';

@@ -2,11 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import {
-    createMachine,
-    type Machine,
-    type Space
-} from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
+import { createMachine, type Machine, type Space } from '../../../extensions/monitoring/src/machine.ts';
 import { until } from '../../support/until.ts';
 
 /** A folder with a copy of parts of `/proc`, `/sys` and a few more. */

@@ -10,7 +10,7 @@ import {
 } from '@portico/testing';
 
 import { defineMonitoring } from '../../../extensions/monitoring/src/index.ts';
-import type { Machine } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
+import type { Machine } from '../../../extensions/monitoring/src/machine.ts';
 import { TestMachine } from './machine.ts';
 
 const manifest = createRequire(import.meta.url)('../../../extensions/monitoring/package.json') as {

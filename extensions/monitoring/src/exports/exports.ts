@@ -5,9 +5,9 @@ import { errors, requireVersion } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { fail } from '../errors.ts';
+import type { Machine } from '../machine.ts';
 import { describeProblem } from '../named.ts';
 import type { Sample } from '../sampling/sample.ts';
-import type { Machine } from '../sampling/sources/machine.ts';
 import type { Ctx } from '../settings.ts';
 import { ExportEntity, type ExportRow } from './entities.ts';
 import { type ExportFields, fieldsOf } from './input.ts';

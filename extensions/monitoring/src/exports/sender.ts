@@ -1,5 +1,5 @@
 /** Sends what waits of one export, the oldest first, and waits longer after each failure. */
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 import { countDropped, type ExportQueue, type WaitingBatch } from './queue.ts';
 import { send, type Sent, type Target } from './send.ts';

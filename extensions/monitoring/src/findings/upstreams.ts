@@ -1,5 +1,5 @@
 /** Hosts whose upstream takes no connection, as the panel's own check of a host tries it. */
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import type { Finding } from './finding.ts';
 import { askPanel, type PanelQuestion } from './panel.ts';
 

@@ -1,7 +1,7 @@
 /** The drives of the machine, and what they say of themselves. */
 import { isFailure } from '@portico/sdk';
 
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 import { type DriveHealth, parseSmart } from './smart.ts';
 

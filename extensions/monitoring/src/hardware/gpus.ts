@@ -1,7 +1,7 @@
 /** Graphics processors of NVIDIA, as `nvidia-smi` sees them. Those of others have sensors of the kernel. */
 import { isFailure } from '@portico/sdk';
 
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 
 /** One graphics processor; null where it does not say. */

@@ -1,7 +1,7 @@
 /** Hardware that only programs can ask, and slowly: drives and graphics processors. */
 import { Mutex } from '@portico/sdk';
 
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 import { askDrives, type Drive, listDrives } from './drives.ts';
 import { askGpus, type Gpu, hasGpu } from './gpus.ts';

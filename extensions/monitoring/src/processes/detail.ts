@@ -1,5 +1,5 @@
 /** What is known of one process beside its row in the list. */
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import type { ProcessView } from '../sampling/sources/processes.ts';
 import { listPorts, type OpenPort } from './ports.ts';
 import { ancestorsOf, unitOf } from './protected.ts';

@@ -1,7 +1,7 @@
 /** Who used most in each minute: the busiest processes of the past, by processor and by memory. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import {
     identityOf,
     type ProcessStat,

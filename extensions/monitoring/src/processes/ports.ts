@@ -1,5 +1,5 @@
 /** Ports that this machine takes connections or packets on, and the processes that do. */
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import { readUsers } from '../sampling/sources/processes.ts';
 import { linesOf } from '../sampling/sources/system.ts';
 

@@ -1,7 +1,7 @@
 /** Processes that no caller may send a signal to, and the units that they run in. */
 import process from 'node:process';
 
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import { readProcess } from '../sampling/sources/processes.ts';
 import type { Ctx } from '../settings.ts';
 

@@ -2,7 +2,7 @@
 import { errors } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
-import type { Machine } from '../sampling/sources/machine.ts';
+import type { Machine } from '../machine.ts';
 import { readProcess, startOf } from '../sampling/sources/processes.ts';
 import { readCpu } from '../sampling/sources/system.ts';
 import type { Ctx } from '../settings.ts';

@@ -10,13 +10,13 @@ import { Rules } from '../alerts/rules.ts';
 import { toAlertView } from '../alerts/schema.ts';
 import { fail } from '../errors.ts';
 import { History } from '../history/history.ts';
+import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 import { Silences } from '../silences/silences.ts';
 import { EventFeed } from './event-feed.ts';
 import { nameSeries, readValues } from './metrics.ts';
 import type { Sample } from './sample.ts';
 import { type Extras, Sampler, type TakenSample } from './sampler.ts';
-import type { Machine } from './sources/machine.ts';
 
 /** Samples are taken this long after the full step of the clock: a timer that fires a little early must not measure the step before twice. */
 const offsetMs = 100;

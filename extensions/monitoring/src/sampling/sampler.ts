@@ -1,6 +1,7 @@
 /** Takes samples: reads all counters and compares them with the reading before. */
 import type { Frozen } from '@portico/sdk';
 
+import type { Machine } from '../machine.ts';
 import type { Settings } from '../settings.ts';
 import { matchesAny } from './glob.ts';
 import { cpuShares, rate } from './rates.ts';
@@ -12,7 +13,6 @@ import {
     readDevices,
     readInterfaces
 } from './sources/devices.ts';
-import type { Machine } from './sources/machine.ts';
 import { type Disk, readMounts, SpaceProbe } from './sources/mounts.ts';
 import { type Pressure, readPressure } from './sources/pressure.ts';
 import { type RaidArray, readRaids } from './sources/raids.ts';

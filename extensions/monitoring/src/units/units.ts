@@ -2,8 +2,8 @@
 import { errors, type TaskView } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
+import type { Machine } from '../machine.ts';
 import { unitProtection } from '../processes/protected.ts';
-import type { Machine } from '../sampling/sources/machine.ts';
 import type { Ctx } from '../settings.ts';
 
 /** What can be done with a unit. */

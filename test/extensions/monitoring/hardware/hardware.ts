@@ -5,8 +5,8 @@ import * as Lab from '@hapi/lab';
 
 import { parseGpus } from '../../../../extensions/monitoring/src/hardware/gpus.ts';
 import { parseSmart } from '../../../../extensions/monitoring/src/hardware/smart.ts';
+import { createMachine } from '../../../../extensions/monitoring/src/machine.ts';
 import { Sampler } from '../../../../extensions/monitoring/src/sampling/sampler.ts';
-import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { readPressure } from '../../../../extensions/monitoring/src/sampling/sources/pressure.ts';
 import { Sensors } from '../../../../extensions/monitoring/src/sampling/sources/sensors.ts';
 import { itUnless } from '../../../support/skip.ts';

@@ -3,8 +3,8 @@ import { fork } from 'node:child_process';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { createMachine } from '../../../../extensions/monitoring/src/machine.ts';
 import { ProcessHistory } from '../../../../extensions/monitoring/src/processes/history.ts';
-import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import type { Ctx } from '../../../../extensions/monitoring/src/settings.ts';
 import { snapshot, worked } from '../machine.ts';
 import { createMonitoringRig, type MonitoringRig } from '../rig.ts';

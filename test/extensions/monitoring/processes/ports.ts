@@ -6,8 +6,8 @@ import process from 'node:process';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { createMachine } from '../../../../extensions/monitoring/src/machine.ts';
 import { listPorts, scopeOf } from '../../../../extensions/monitoring/src/processes/ports.ts';
-import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { createMachine } from '../../../../extensions/monitoring/src/machine.ts';
 import { expose } from '../../../../extensions/monitoring/src/prometheus/exposition.ts';
 import { Sampler } from '../../../../extensions/monitoring/src/sampling/sampler.ts';
-import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { TestMachine } from '../machine.ts';
 import { base, createMonitoringRig } from '../rig.ts';

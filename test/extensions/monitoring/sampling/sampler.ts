@@ -22,9 +22,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import { createMachine } from '../../../../extensions/monitoring/src/machine.ts';
 import { Sampler } from '../../../../extensions/monitoring/src/sampling/sampler.ts';
 import { findHierarchy } from '../../../../extensions/monitoring/src/sampling/sources/containers.ts';
-import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { ProcessList } from '../../../../extensions/monitoring/src/sampling/sources/processes.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { until } from '../../../support/until.ts';

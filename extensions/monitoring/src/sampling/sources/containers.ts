@@ -1,6 +1,6 @@
 /** Containers of any engine, by their control groups (version 2). No daemon is asked, so none has to run or be reachable. */
+import type { Machine } from '../../machine.ts';
 import { type InterfaceCounters, readInterfaces } from './devices.ts';
-import type { Machine } from './machine.ts';
 import { linesOf } from './system.ts';
 
 /** What a container has used since it started; null where its controller is not enabled. */

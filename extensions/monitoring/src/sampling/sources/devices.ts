@@ -1,5 +1,5 @@
 /** Counters of block devices and network interfaces. */
-import type { Machine } from './machine.ts';
+import type { Machine } from '../../machine.ts';
 import { linesOf } from './system.ts';
 
 /** Counters of a block device since the boot. */

@@ -1,5 +1,5 @@
 /** Mounted file systems and their space. */
-import type { Machine, Space } from './machine.ts';
+import type { Machine, Space } from '../../machine.ts';
 import { linesOf } from './system.ts';
 
 /** A mounted file system. */

@@ -1,5 +1,5 @@
 /** Pressure: how long tasks waited for a processor, for memory or for a disk, as the kernel counts it (PSI, Linux 4.20). */
-import type { Machine } from './machine.ts';
+import type { Machine } from '../../machine.ts';
 
 /** What tasks wait for. */
 export const pressureKinds = ['cpu', 'memory', 'io'] as const;

@@ -1,5 +1,5 @@
 /** Processes and what they use. Command lines can contain secrets, so they are read apart, only for callers that may see them. */
-import type { Machine } from './machine.ts';
+import type { Machine } from '../../machine.ts';
 import { linesOf, readCpu, readMemory, ticksPerSecond } from './system.ts';
 
 /** A process as answers have it, without its command line. */

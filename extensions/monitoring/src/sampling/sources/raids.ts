@@ -1,5 +1,5 @@
 /** Arrays of disks that the kernel keeps (md), from `/proc/mdstat`. */
-import type { Machine } from './machine.ts';
+import type { Machine } from '../../machine.ts';
 import { linesOf } from './system.ts';
 
 /** One array. */

@@ -1,5 +1,5 @@
 /** Sensors of temperature and fans, as the kernel's drivers give them (`/sys/class/hwmon`, Documentation/hwmon/sysfs-interface.rst). */
-import type { Machine } from './machine.ts';
+import type { Machine } from '../../machine.ts';
 
 /** What a sensor says now. */
 export interface Sensor {

@@ -1,5 +1,5 @@
 /** Processors, load, memory and uptime, as the kernel counts them. */
-import type { Machine } from './machine.ts';
+import type { Machine } from '../../machine.ts';
 
 /** Time of a processor by what it did, in ticks of the kernel. `user` includes the time of guests. */
 export interface CpuTimes {

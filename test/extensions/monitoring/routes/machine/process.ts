@@ -7,7 +7,7 @@ import process from 'node:process';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createMachine } from '../../../../../extensions/monitoring/src/sampling/sources/machine.ts';
+import { createMachine } from '../../../../../extensions/monitoring/src/machine.ts';
 import { base, createMonitoringRig, type MonitoringRig } from '../../rig.ts';
 
 export const lab = Lab.script();

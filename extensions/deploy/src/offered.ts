@@ -1,10 +1,10 @@
 /** The contract on the services of this generation. */
 import { errors } from '@portico/sdk';
 
-import type { DeployContract } from '../contract.ts';
-import type { Services } from '../services.ts';
-import { checkProject } from './checks.ts';
-import { readProject } from './shapes.ts';
+import type { DeployContract } from './contract.ts';
+import { checkProject } from './projects/checks.ts';
+import { readProject } from './projects/shapes.ts';
+import type { Services } from './services.ts';
 
 /** The contract that `setup` returns. */
 export function createContract(services: Services): DeployContract {
