@@ -1,15 +1,13 @@
 /** The calls that the host makes most often. Members that are seldom read are made on first use; for another thread, all of them are made. */
-import type { Asker, PlainRequest } from './protocol.ts';
+import type { Asker, PlainActor, PlainRequest } from './protocol.ts';
 
 /** The request as the host has it. */
 export type RequestSource = Omit<PlainRequest, keyof Asker | 'type' | 'length'> & {
     readonly signal: AbortSignal;
 };
 
-/** A request whose headers are read on first use. Getters on each object, in place of a class, would cost more than the rest of the request. */
+/** A request whose caller and headers are read on first use. Getters on each object, in place of a class, would cost more than the rest of the request. */
 class LazyRequest implements PlainRequest {
-    readonly handle: Asker['handle'];
-    readonly actor: Asker['actor'];
     readonly id: string;
     readonly params: unknown;
     readonly query: unknown;
@@ -18,11 +16,11 @@ class LazyRequest implements PlainRequest {
     readonly ifMatch: string | null;
     readonly idempotencyKey: string | null;
     readonly ticket: unknown;
+    readonly #asker: Asker;
     readonly #source: RequestSource;
 
-    constructor({ handle, actor }: Asker, source: RequestSource) {
-        this.handle = handle;
-        this.actor = actor;
+    constructor(asker: Asker, source: RequestSource) {
+        this.#asker = asker;
         this.id = source.id;
         this.params = source.params;
         this.query = source.query;
@@ -32,6 +30,14 @@ class LazyRequest implements PlainRequest {
         this.idempotencyKey = source.idempotencyKey;
         this.ticket = source.ticket;
         this.#source = source;
+    }
+
+    get handle(): number {
+        return this.#asker.handle;
+    }
+
+    get actor(): PlainActor {
+        return this.#asker.actor;
     }
 
     get headers(): Readonly<Record<string, string>> {
@@ -62,11 +68,8 @@ export class Asked {
     /** The same call as a plain object with all its members. */
     whole(): { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal } {
         const { route, request, signal } = this;
-        return {
-            route,
-            signal,
-            request: { ...request, headers: request.headers, lastEventId: request.lastEventId }
-        };
+        const { handle, actor, headers, lastEventId } = request;
+        return { route, signal, request: { ...request, handle, actor, headers, lastEventId } };
     }
 }
 

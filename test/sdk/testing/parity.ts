@@ -43,6 +43,8 @@ const requests: readonly (readonly [
     ['admin', 'GET', '/forged'],
     ['admin', 'GET', '/kept'],
     ['admin', 'GET', '/kept'],
+    ['admin', 'GET', '/unread'],
+    ['admin', 'GET', '/unread'],
     ['viewer', 'GET', '/sum'],
     ['viewer', 'GET', '/count'],
     ['viewer', 'GET', '/ticks'],

@@ -179,6 +179,17 @@ export const probe = definePlugin({
                 return before === null ? null : ctx.api.call(before.actor, { id: 'things.list' });
             }
         });
+        let unread: { readonly actor: Parameters<typeof ctx.api.call>[0] } | null = null;
+        ctx.route({
+            method: 'GET',
+            path: '/unread',
+            access: 'read',
+            handler: async (request) => {
+                const before = unread;
+                unread ??= request;
+                return before === null ? null : ctx.api.call(before.actor, { id: 'things.list' });
+            }
+        });
         ctx.route({
             method: 'GET',
             path: '/visits',

@@ -144,8 +144,8 @@ function refuseBody(value: unknown): undefined {
 }
 
 function refuseUnknown(value: unknown, place: Place): unknown {
-    const names = Object.keys(value ?? {});
-    if (place === 'query' && names.length > 0) {
+    const names = place === 'query' ? Object.keys(value ?? {}) : [];
+    if (names.length > 0) {
         throw errors.invalid(names.map((path): Fault => ({ path, message: `${path} is not allowed` })));
     }
     return value;

@@ -54,6 +54,8 @@ const requests: readonly (readonly [
     ['admin', 'GET', '/forged'],
     ['admin', 'GET', '/kept'],
     ['admin', 'GET', '/kept'],
+    ['admin', 'GET', '/unread'],
+    ['admin', 'GET', '/unread'],
     ['admin', 'POST', '/plans'],
     ['admin', 'POST', '/mandate'],
     ['viewer', 'POST', '/mandate'],

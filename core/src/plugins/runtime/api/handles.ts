@@ -22,6 +22,9 @@ export interface Held {
     readonly onward: <T>(work: () => T) => T;
 }
 
+/** What a handle is begun with. */
+type Begun = Omit<Held, 'depth' | 'onward'>;
+
 const plain = new WeakMap<Caller, PlainActor>();
 const depths = new WeakMap<Caller, number>();
 
@@ -31,11 +34,16 @@ export class Handles {
     #next = 1;
 
     /** Begins something; what it returns must be given to `end`. */
-    begin(held: Omit<Held, 'depth' | 'onward'>): Asker {
+    begin(held: Begun, onward = trailOf()): Asker {
         const handle = this.#next;
         this.#next += 1;
-        this.#held.set(handle, { ...held, depth: depths.get(held.caller) ?? 0, onward: trailOf() });
+        this.#held.set(handle, { ...held, depth: depths.get(held.caller) ?? 0, onward });
         return { handle, actor: plainOf(held.caller) };
+    }
+
+    /** Begins something when the plugin first asks for its caller, which most requests never do. */
+    lend(held: () => Begun): LentAsker {
+        return new LentAsker(this, held);
     }
 
     end(handle: number): void {
@@ -53,6 +61,46 @@ export class Handles {
 
     clear(): void {
         this.#held.clear();
+    }
+}
+
+/** The caller of one request. Its handle is begun on first use, and is worth nothing after `end`. */
+export class LentAsker implements Asker {
+    readonly #handles: Handles;
+    readonly #held: () => Begun;
+    readonly #onward = trailOf();
+    #begun: Asker | null = null;
+    #isOver = false;
+
+    constructor(handles: Handles, held: () => Begun) {
+        this.#handles = handles;
+        this.#held = held;
+    }
+
+    get handle(): number {
+        return this.#begin().handle;
+    }
+
+    get actor(): PlainActor {
+        return this.#begin().actor;
+    }
+
+    /** Ends the handle. */
+    end(): void {
+        this.#isOver = true;
+        if (this.#begun !== null) {
+            this.#handles.end(this.#begun.handle);
+        }
+    }
+
+    #begin(): Asker {
+        if (this.#begun === null) {
+            this.#begun = this.#handles.begin(this.#held(), this.#onward);
+            if (this.#isOver) {
+                this.end();
+            }
+        }
+        return this.#begun;
     }
 }
 

@@ -14,7 +14,7 @@ import type { Database } from '../../../platform/database/database.ts';
 import { type Serialised, serialised } from '../../../server/http/answer/serialised.ts';
 import type { HttpCall } from '../../../server/http/request/http-call.ts';
 import type { RouteRequest } from '../../../server/http/route.ts';
-import type { Handles } from '../api/handles.ts';
+import type { Handles, LentAsker } from '../api/handles.ts';
 import type { Journal } from '../records/journal.ts';
 
 /** What routes need of their generation. */
@@ -44,7 +44,8 @@ type Answer = Awaited<ReturnType<Guest['http']>>;
 /** The panel's request as plain data. Parts that are seldom needed are made when they are read. */
 function plainOf(call: HttpCall, asker: Asker, extra: Partial<Extra> = {}): PlainRequest {
     return {
-        ...asker,
+        handle: asker.handle,
+        actor: asker.actor,
         id: call.id,
         params: call.params,
         query: call.query,
@@ -66,6 +67,8 @@ function plainOf(call: HttpCall, asker: Asker, extra: Partial<Extra> = {}): Plai
 /** Calls the plugin's code for the requests of one route. */
 export class RouteHandlers {
     readonly #id: string;
+    /** The route's id in the whole panel. */
+    readonly #name: string;
     readonly #host: RouteHost;
     readonly #isRead: () => boolean;
     readonly #stepUp: boolean;
@@ -73,6 +76,7 @@ export class RouteHandlers {
     /** @param isRead - whether the route only reads, so that no journal entry is needed */
     constructor(id: string, host: RouteHost, isRead: () => boolean, stepUp: boolean) {
         this.#id = id;
+        this.#name = `${host.plugin}.${id}`;
         this.#host = host;
         this.#isRead = isRead;
         this.#stepUp = stepUp;
@@ -84,7 +88,7 @@ export class RouteHandlers {
         try {
             await this.#host.guest.check({ route: this.#id, request: plainOf(call, asker) });
         } finally {
-            this.#host.handles.end(asker.handle);
+            asker.end();
         }
     }
 
@@ -96,7 +100,7 @@ export class RouteHandlers {
         try {
             return answered(this.#id, await this.#host.guest.json(new Asked(this.#id, asker, call)));
         } finally {
-            this.#host.handles.end(asker.handle);
+            asker.end();
         }
     }
 
@@ -108,7 +112,7 @@ export class RouteHandlers {
 
     async stream(request: RouteRequest): Promise<AsyncIterable<StreamEvent>> {
         const { call, asker } = this.#begin(request);
-        const end = (): void => this.#host.handles.end(asker.handle);
+        const end = (): void => asker.end();
         call.signal.addEventListener('abort', end, { once: true });
         return whileRead(end, (await this.#host.guest.stream(this.#asked(call, asker))).events);
     }
@@ -150,7 +154,7 @@ export class RouteHandlers {
                 close: ({ code, reason }) => socket.close(code, reason)
             });
         } finally {
-            this.#host.handles.end(asker.handle);
+            asker.end();
         }
     }
 
@@ -163,28 +167,28 @@ export class RouteHandlers {
             const answer = async (): Promise<Serialised> => answered(this.#id, await run(call, asker));
             return await this.#journalled(call, answer, (done) => done);
         } finally {
-            this.#host.handles.end(asker.handle);
+            asker.end();
         }
     }
 
-    /** Gives the caller a handle. The handle is worth nothing after `handles.end`. */
-    #begin(request: RouteRequest): { readonly call: HttpCall; readonly asker: Asker } {
+    /** Gives the caller a handle. The handle is worth nothing after `end`. */
+    #begin(request: RouteRequest): { readonly call: HttpCall; readonly asker: LentAsker } {
         const call = request as HttpCall;
-        const asker = this.#host.handles.begin({
+        const asker = this.#host.handles.lend(() => ({
             caller: call.actor,
             ip: call.ip,
             requestId: call.id,
-            route: call.route,
+            route: this.#name,
             audit: (detail: AuditDetail) => call.audit(detail),
             stepUp: this.#stepUp
-        });
+        }));
         return { call, asker };
     }
 
     /** The same, for answers that go on after the handler: the handle ends with the request. */
-    #beginUntilAbort(request: RouteRequest): { readonly call: HttpCall; readonly asker: Asker } {
+    #beginUntilAbort(request: RouteRequest): { readonly call: HttpCall; readonly asker: LentAsker } {
         const { call, asker } = this.#begin(request);
-        call.signal.addEventListener('abort', () => this.#host.handles.end(asker.handle), { once: true });
+        call.signal.addEventListener('abort', () => asker.end(), { once: true });
         return { call, asker };
     }
 

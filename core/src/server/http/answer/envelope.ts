@@ -50,10 +50,14 @@ export function wireOf(answer: unknown, url: string): Wire {
 
 /** The headers of a reply, with the next page as a `Link`. */
 export function linked(
-    { [nextCursorHeader]: next, ...headers }: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>>,
     url: string
 ): Readonly<Record<string, string>> {
-    return next === undefined ? headers : { ...headers, link: `<${withCursor(url, next)}>; rel="next"` };
+    if (headers[nextCursorHeader] === undefined) {
+        return headers;
+    }
+    const { [nextCursorHeader]: next, ...others } = headers;
+    return { ...others, link: `<${withCursor(url, next)}>; rel="next"` };
 }
 
 /** The envelope of a success whose data is JSON already. */

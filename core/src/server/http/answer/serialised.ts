@@ -7,8 +7,8 @@ export interface Serialised extends JsonAnswer {
 }
 
 /** Answers with data that is JSON already. */
-export function serialised(answer: JsonAnswer): Serialised {
-    return { '~portico': 'serialised', ...answer };
+export function serialised({ status, message, headers, json }: JsonAnswer): Serialised {
+    return { '~portico': 'serialised', status, message, headers, json };
 }
 
 /** Tells ready text from other answers. */

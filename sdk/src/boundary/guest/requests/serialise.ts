@@ -13,6 +13,7 @@ export interface AnswerCheck {
 /** Characters of JSON. A larger answer is made, held and sent as one piece, while the whole panel waits. */
 const mostCharacters = 16 * 1024 * 1024;
 
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 const statuses = { done: 200, made: 201, task: 202 } as const;
 type Declared = (typeof statuses)[keyof typeof statuses];
 
@@ -22,29 +23,41 @@ type Declared = (typeof statuses)[keyof typeof statuses];
  * @throws TypeError when the answer is no object, list or nothing, or is larger than 16 MiB; with a check, also when it is not what the route declares
  */
 export function serialise(answer: unknown, check: AnswerCheck | null, route: string): JsonAnswer {
-    const reply = isReply(answer) ? answer : { status: 200, message: 'ok', headers: {}, data: answer };
-    const json = JSON.stringify(reply.data) ?? 'null';
+    const reply = isReply(answer) ? answer : null;
+    const json = JSON.stringify(reply === null ? answer : reply.data) ?? 'null';
     requireObject(json, route);
     if (json.length > mostCharacters) {
         throw new TypeError(
             `${route} answers with ${Math.ceil(json.length / 1024 / 1024)} MiB, and 16 are allowed: answer in pages, or with a download`
         );
     }
-    if (check !== null && check.returns !== null) {
-        requireFit(check.returns, JSON.parse(json), `${route} answers what its schema does not say`);
+    if (check !== null) {
+        requireDeclared(check, json, reply?.status ?? 200, route);
     }
-    const { answers } = check?.document ?? {};
+    if (reply !== null) {
+        return { status: Number(reply.status), message: String(reply.message), headers: reply.headers, json };
+    }
+    const version = (answer as { version?: unknown } | null | undefined)?.version;
+    const headers = typeof version === 'number' ? { etag: `"${version}"` } : noHeaders;
+    return { status: 200, message: 'ok', headers, json };
+}
+
+/** Holds an answer against what its route declares. */
+function requireDeclared(
+    { returns, document: { answers } }: AnswerCheck,
+    json: string,
+    status: number,
+    route: string
+): void {
+    if (returns !== null) {
+        requireFit(returns, JSON.parse(json), `${route} answers what its schema does not say`);
+    }
     const declared = answers === undefined ? [] : [answers].flat().map((each) => statuses[each]);
-    if (declared.length > 0 && reply.status < 400 && !declared.includes(reply.status as Declared)) {
+    if (declared.length > 0 && status < 400 && !declared.includes(status as Declared)) {
         throw new TypeError(
-            `${route} answers with the status ${reply.status}, and declares ${declared.join(', ')}`
+            `${route} answers with the status ${status}, and declares ${declared.join(', ')}`
         );
     }
-    const version = isReply(answer)
-        ? undefined
-        : (answer as { version?: unknown } | null | undefined)?.version;
-    const headers = typeof version === 'number' ? { etag: `"${version}"` } : reply.headers;
-    return { status: Number(reply.status), message: String(reply.message), headers, json };
 }
 
 /** A text, number or flag has no name, so nothing could ever be added to the answer: most often it is a message that belongs elsewhere. */
