@@ -4,10 +4,31 @@ import * as Lab from '@hapi/lab';
 
 import { freePort } from '../../support/ports.ts';
 import { until } from '../../support/until.ts';
-import { type AiRig, createAiRig, dataOf, namesOf, textOf } from './rig.ts';
+import { type AiRig, type Any, createAiRig, dataOf, namesOf, textOf } from './rig.ts';
 
 export const lab = Lab.script();
 const { after, before, beforeEach, describe, it } = lab;
+
+/** The calls in the messages of a question to a model, in either protocol, each with the result that is sent beside it. */
+function callsOf(messages: readonly Any[]): { id: string; called: unknown; result: string }[] {
+    const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? (content as Any[]) : []));
+    const called = [
+        ...messages
+            .flatMap(({ tool_calls: calls = [] }) => calls as Any[])
+            .map(({ id, function: { arguments: text } }) => ({ id, called: JSON.parse(text) })),
+        ...blocks.filter(({ type }) => type === 'tool_use').map(({ id, input }) => ({ id, called: input }))
+    ];
+    const results = [
+        ...messages.map(({ tool_call_id: id, content }) => ({ id, content })),
+        ...blocks.map(({ tool_use_id: id, content }) => ({ id, content }))
+    ];
+    return called.map(({ id, called: input }) => {
+        const [one, ...more] = results.filter((each) => each.id === id);
+        expect([one !== undefined, more], `results of ${id}`).to.equal([true, []]);
+        const text = typeof one?.content === 'string' ? one.content : (one?.content as Any[])[0].text;
+        return { id, called: input, result: text };
+    });
+}
 
 for (const type of ['openai', 'anthropic'] as const) {
     describe(`POST /conversations/{id}/messages, ${type}`, { timeout: 60_000 }, () => {
@@ -74,6 +95,20 @@ for (const type of ['openai', 'anthropic'] as const) {
             ['refuses', { status: 429 }, 'status 429'],
             ['is overloaded', { status: 529 }, 'status 529'],
             ['fails in the middle', { text: 'A half', overloaded: true }, ''],
+            ['fails before it says a word', { overloaded: true }, ''],
+            [
+                'refuses to go on',
+                { text: 'A half', stop: type === 'openai' ? 'content_filter' : 'refusal' },
+                'its content filter ended the answer'
+            ],
+            [
+                'refuses after a call that it wanted',
+                {
+                    calls: [{ name: 'find_routes', input: { query: 'hosts' } }],
+                    stop: type === 'openai' ? 'content_filter' : 'refusal'
+                },
+                'its content filter ended the answer'
+            ],
             ['cuts the stream', { text: 'A half of an answer', cutAfter: 2 }, ''],
             ['answers what is none', { raw: 'data: {"choices": 7, "type": "nonsense"}\n\n' }, ''],
             ['ends without an end', { raw: '' }, 'cut'],
@@ -125,6 +160,48 @@ for (const type of ['openai', 'anthropic'] as const) {
                 'assistant',
                 'assistant'
             ]);
+        });
+
+        it('knows the other reasons for which an answer ends, and tells no thoughts', async () => {
+            const reasons =
+                type === 'openai'
+                    ? [['some_new_reason', 'stop']]
+                    : [
+                          ['stop_sequence', 'stop'],
+                          ['pause_turn', 'stop'],
+                          ['model_context_window_exceeded', 'length'],
+                          ['some_new_reason', 'stop']
+                      ];
+            for (const [stop = '', reason = ''] of reasons) {
+                const id = await rig.conversation();
+                rig.model.say({ thoughts: 'Perhaps the moon.', text: 'The sun.', stop });
+                const events = await rig.say(id, 'What shines?');
+                expect([textOf(events), dataOf(events, 'end').reason], stop).to.equal(['The sun.', reason]);
+                expect(JSON.stringify([events, await rig.messages(id)])).to.not.include('moon');
+            }
+        });
+
+        it('makes several calls of one step, each with its own result, and none whose arguments were cut', async () => {
+            const id = await rig.conversation();
+            const search = (query: string) => ({ name: 'find_routes', input: { query } });
+            rig.model.say(
+                { text: 'I look.', calls: [search('users'), search('hosts'), search('logs')] },
+                { calls: [{ name: 'find_routes', input: '{"query": "ho' }], length: true },
+                { text: 'Done.' }
+            );
+            const events = await rig.say(id, 'Look at everything');
+            expect([textOf(events), dataOf(events, 'end').reason]).to.equal(['I look.Done.', 'stop']);
+            const asked = rig.model.questions.map(({ body }) => body.messages);
+            expect(asked.length).to.equal(3);
+            const given = callsOf(asked[1] ?? []);
+            expect(given.map(({ called }) => called)).to.equal([
+                search('users').input,
+                search('hosts').input,
+                search('logs').input
+            ]);
+            expect(new Set(given.map(({ id: each }) => each)).size).to.equal(3);
+            given.forEach(({ result }) => expect(result).to.include('"code":0'));
+            expect(callsOf(asked[2] ?? []).at(-1)?.result).to.include('The arguments are no JSON object');
         });
 
         it('answers anew', async () => {

@@ -11,6 +11,7 @@ import * as Lab from '@hapi/lab';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
 import { ModelServer } from '../../support/servers/model.ts';
 import { until } from '../../support/until.ts';
+import { writeHelper } from '../mcpserver/helper.ts';
 import { type Any, dataOf, type Event, namesOf, textOf } from './rig.ts';
 
 export const lab = Lab.script();
@@ -26,6 +27,7 @@ describe('the assistant in a panel', patient, () => {
     let model: ModelServer;
     let site: Server;
     let operator: string;
+    const helper = writeHelper();
 
     const call = async (method: string, path: string, body?: unknown, token = operator): Promise<Any> =>
         panel.client.call(method, path, { token, ...(body === undefined ? {} : { body }) });
@@ -79,7 +81,9 @@ describe('the assistant in a panel', patient, () => {
         model = await new ModelServer().open();
         site = createServer((_request, response) => response.end('hello'));
         await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
-        panel = await startPanel({ environment: { PORTICO_PLUGIN_DIRS: join(root, 'extensions') } });
+        panel = await startPanel({
+            environment: { PORTICO_PLUGIN_DIRS: `${join(root, 'extensions')}:${helper.path}` }
+        });
         await running();
         const granted = await panel.client.put('/api/plugins/ai', {
             grants: {
@@ -103,6 +107,7 @@ describe('the assistant in a panel', patient, () => {
         await model?.close();
         await new Promise((resolve) => site?.close(resolve) ?? resolve(null));
         rmSync(root, { recursive: true, force: true });
+        helper.remove();
     });
 
     it('finds the cause, proposes, waits, changes, and is taken back by its version', patient, async () => {
@@ -226,6 +231,39 @@ describe('the assistant in a panel', patient, () => {
             const second = await remove(first);
             await make('later.test');
             expect((await call('POST', `${base}/changes/${second.id}/undo`)).code).to.equal(40952);
+        }
+    );
+
+    it(
+        'follows the work that a read starts to its result, and ends it with the answer',
+        patient,
+        async () => {
+            const { data: conversation } = await call('POST', `${base}/conversations`, {});
+            const ask = (): Promise<Event[]> =>
+                stream(`/conversations/${conversation.id}/messages`, {
+                    text: 'Do the long work of the helper'
+                });
+            const measure = (steps: number) => ({
+                calls: [{ name: 'helper__measure', input: { payload: { steps } } }]
+            });
+            model.say(measure(2), { text: 'Measured.' });
+            const events = await ask();
+            expect(dataOf(events, 'result')).to.include({ status: 200, code: 0, data: { steps: 2 } });
+            expect(textOf(events)).to.equal('Measured.');
+            model.say(measure(100_000));
+            const endless = ask();
+            const task = await until(async () => {
+                const { data } = await panel.client.get('/api/tasks?state=running');
+                return data.find(({ kind }: Any) => kind === 'helper.work') ?? null;
+            }, 'the work to run');
+            expect(
+                (await call('POST', `${base}/conversations/${conversation.id}/stop`)).data.stopped
+            ).to.be.true();
+            expect(dataOf(await endless, 'end').reason).to.equal('stopped');
+            await until(
+                async () => (await panel.client.get(`/api/tasks/${task.id}`)).data.state === 'cancelled',
+                'the work to be cancelled'
+            );
         }
     );
 

@@ -1,8 +1,9 @@
 /** Tools: reads run, writes wait for an approval that is good for one call, and what was changed is taken back. */
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { errors, reply } from '@portico/sdk';
+import { errors, reply, type RouteInfo } from '@portico/sdk';
 
+import { functionOf } from '../../../extensions/ai/src/tools/schema.ts';
 import { type AiRig, type Any, createAiRig, dataOf, type Event, namesOf, textOf } from './rig.ts';
 
 export const lab = Lab.script();
@@ -406,6 +407,80 @@ describe('tools', { timeout: 60_000 }, () => {
         await client.delete(`/conversations/${made.data.id}`);
         expect((await client.get(`/approvals/${approval.id}`)).code).to.equal(40400);
         await clocked.close();
+    });
+
+    it('are listed in pages, the newest first, and forgotten after `keepDays` with what they changed', async () => {
+        const begun = Date.UTC(2026, 1, 1);
+        const clocked = await createAiRig({ now: begun, settings: { keepDays: 30 } });
+        const id = new Notes(clocked).put('old');
+        const client = clocked.host.as(people.olga);
+        const change = async (text: string): Promise<void> => {
+            const { data } = await client.post<Any>('/conversations', { pinned: true });
+            clocked.model.say(update(id, text));
+            const body = { text: 'Change the note' };
+            const events = client.events(`/conversations/${data.id}/messages`, { method: 'POST', body });
+            const { id: approval, hash } = dataOf((await Array.fromAsync(events)) as Event[], 'approval');
+            const approved = await client.post<Any>(`/approvals/${approval}/approve`, { hash });
+            expect(approved.data.answer.code, approved.text).to.equal(0);
+        };
+        /** What the pages of a list show of each row, two rows a page. */
+        const listed = async (path: string): Promise<string[]> => {
+            const texts: string[] = [];
+            for (let next = `${path}?limit=2`; next !== '';) {
+                const page = await client.get<Any>(next);
+                expect(Number(page.data.length)).to.be.at.most(2);
+                texts.push(...page.data.map((row: Any) => row.arguments.payload.text));
+                const link = /<[^>]*(\?[^>]+)>; rel="next"/.exec(String(page.headers.get('link')))?.[1];
+                next = link === undefined ? '' : `${path}${link}`;
+            }
+            return texts;
+        };
+        for (const [day, text] of ['first', 'second', 'third', 'fourth', 'fifth'].entries()) {
+            clocked.time.at = begun + day * 86_400_000;
+            await change(text);
+        }
+        const all = ['fifth', 'fourth', 'third', 'second', 'first'];
+        expect([await listed('/approvals'), await listed('/changes')]).to.equal([all, all]);
+        clocked.time.at = begun + 32.5 * 86_400_000;
+        await clocked.host.schedules.run('retention');
+        const young = ['fifth', 'fourth'];
+        expect([await listed('/approvals'), await listed('/changes')]).to.equal([young, young]);
+        for (const path of ['/approvals', '/changes', '/conversations']) {
+            expect((await client.get(`${path}?cursor=none`)).code, path).to.equal(40001);
+        }
+        await clocked.close();
+    });
+
+    it('are shown by what they take: without texts, then less deep, where a route takes much; without what only answers have', () => {
+        const field = (more: object): object => ({ type: 'string', description: 'd'.repeat(500), ...more });
+        const info = (payload: object): RouteInfo =>
+            ({
+                id: 'notes.create',
+                path: '/api/notes',
+                summary: 'Write a note',
+                effect: 'write',
+                dangerous: false,
+                params: null,
+                query: null,
+                payload
+            }) as unknown as RouteInfo;
+        const shown = (payload: object): Any =>
+            (functionOf(info(payload), 'notes__create').inputSchema as Any).properties.payload;
+        const small = shown({
+            type: 'object',
+            required: ['text'],
+            properties: { text: field({ 'x-ui': {}, examples: ['x'] }), id: field({ readOnly: true }) }
+        });
+        const text = { type: 'string', description: 'd'.repeat(160) };
+        expect(small).to.equal({ type: 'object', required: ['text'], properties: { text } });
+        const wide = (count: number, make: () => object): object => ({
+            type: 'object',
+            properties: Object.fromEntries(Array.from({ length: count }, (_, n) => [`field${n}`, make()]))
+        });
+        expect(shown(wide(60, () => field({}))).properties.field59).to.equal({ type: 'string' });
+        const deep = shown(wide(40, () => wide(3, () => wide(3, () => field({})))));
+        expect(deep.properties.field39).to.equal(wide(3, () => ({ type: 'object' })));
+        expect(JSON.stringify(deep).length).to.be.below(6_000);
     });
 
     it('never run twice when the panel is killed in the middle', async () => {

@@ -18,6 +18,9 @@ const code = pluginModule(
     ctx.route({ method: 'POST', path: '/hang', id: 'hang', access: 'write', summary: 'Begin and never end', timeoutSeconds: 600, validate: { payload: joi.object({}) },
         handler: ({ signal }) => new Promise((_resolve, reject) => { done.push('hang'); signal.addEventListener('abort', () => reject(signal.reason)); }) });
     ctx.route({ method: 'GET', path: '/peek', id: 'peek', access: 'wreck', summary: 'Peek', handler: () => { done.push('peek'); return { seen: true }; } });
+    const peeks = Array.from({ length: 100 }, (_, id) => ({ id, text: 'z'.repeat(200) }));
+    ctx.route({ method: 'GET', path: '/peeks', id: 'peeks', access: 'wreck', summary: 'Peek at much', validate: { query: joi.object({ ...sdk.pages.query(100) }) },
+        handler: ({ query }) => { done.push('peeks'); const { rows: shown, page } = sdk.pages.ordered(peeks, query); return sdk.reply.list(shown, page); } });
     const work = (id, access, effect) => ctx.route({ method: 'POST', path: '/' + id, id, access, effect, summary: 'Long work', validate: { payload: joi.object({ steps: joi.number().integer().required() }) },
         async handler({ payload, actor }) {
             const { reply } = sdk;
@@ -34,7 +37,7 @@ const code = pluginModule(
     work('measure', 'read', 'read');
     ctx.route({ method: 'GET', path: '/wait', id: 'wait', access: 'read', summary: 'Read and never end', timeoutSeconds: 600,
         handler: ({ signal }) => new Promise((_resolve, reject) => { done.push('wait'); signal.addEventListener('abort', () => reject(signal.reason)); }) });
-    const rows = Array.from({ length: 200 }, (_, id) => ({ id, text: 'x'.repeat(200) }));
+    const rows = Array.from({ length: 200 }, (_, id) => ({ id, text: 'x'.repeat(id === 150 ? 9_000 : 200) }));
     ctx.route({ method: 'GET', path: '/rows', id: 'rows', access: 'read', summary: 'A long list', validate: { query: joi.object({ ...sdk.pages.query(200) }) },
         handler: ({ query }) => { const { rows: shown, page } = sdk.pages.ordered(rows, query); return sdk.reply.list(shown, page); } });
     ctx.download({ path: '/text', id: 'text', access: 'read', summary: 'A text', handler: () => ({ size: 5, type: 'text/plain', open: () => new Response('hello').body }) });

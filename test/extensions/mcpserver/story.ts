@@ -325,6 +325,15 @@ describe('mcpserver: changes', { timeout: limitMs }, () => {
         expect((await admin().get(`${base}/status`)).data.pendingApprovals).to.equal(100);
         const refused = await call(client, 'helper__note', note('one too many'));
         expect([refused.code, refused.message]).to.equal([42950, 'Too many approvals are open']);
+        const seen: number[] = [];
+        for (let next = `${base}/approvals?state=pending&limit=30`; next !== '';) {
+            const page = await admin().get(next);
+            seen.push(...page.data.map(({ id }: ToolData) => id));
+            next = /<([^>]+)>; rel="next"/.exec(String(page.headers['link']))?.[1] ?? '';
+        }
+        expect(seen).to.have.length(100);
+        expect(seen).to.equal([...new Set(seen)].sort((one, two) => two - one));
+        expect((await admin().get(`${base}/approvals?cursor=none`)).code).to.equal(40001);
         const other = await rig.connect(await rig.token(permissions), 'auto');
         expect((await call(other, 'helper__note', note('of another token'))).code).to.equal(42850);
         letPass(dataDir);

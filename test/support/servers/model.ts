@@ -19,6 +19,10 @@ export interface Turn {
     readonly calls?: readonly Called[];
     /** Where the tokens end. */
     readonly length?: boolean;
+    /** Why the answer ends, in the vendor's word; default: what the answer is. */
+    readonly stop?: string;
+    /** What the model thinks before it answers. */
+    readonly thoughts?: string;
     /** Milliseconds before the first event, and between two pieces of text. */
     readonly delayMs?: number;
     readonly paceMs?: number;
@@ -181,6 +185,9 @@ function* openAiEvents(turn: Turn): Generator<Line> {
             obfuscation: 'x8Qm'
         })}\n\n`;
     yield chunk({ role: 'assistant', content: '', refusal: null });
+    if (turn.thoughts !== undefined) {
+        yield chunk({ reasoning_content: turn.thoughts });
+    }
     for (const piece of piecesOf(turn.text ?? '')) {
         yield { piece: chunk({ content: piece }) };
     }
@@ -197,7 +204,10 @@ function* openAiEvents(turn: Turn): Generator<Line> {
             yield chunk({ tool_calls: [{ index, function: { arguments: piece } }] });
         }
     }
-    yield chunk({}, turn.length === true ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop');
+    yield chunk(
+        {},
+        turn.stop ?? (turn.length === true ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop')
+    );
     if (turn.noUsage !== true) {
         const { input, output } = turn.usage ?? { input: 120, output: 30 };
         yield `data: ${JSON.stringify({
@@ -260,6 +270,16 @@ function* anthropicEvents(turn: Turn): Generator<Line> {
         index += 1;
         return ended;
     };
+    if (turn.thoughts !== undefined) {
+        yield begin({ type: 'thinking', thinking: '', signature: '' });
+        for (const delta of [
+            { type: 'thinking_delta', thinking: turn.thoughts },
+            { type: 'signature_delta', signature: 'EqQBCgIYAhIM1gbcDa9GJwZA2b3h' }
+        ]) {
+            yield event({ type: 'content_block_delta', ...{ index, delta } });
+        }
+        yield end();
+    }
     if ((turn.text ?? '') !== '') {
         yield begin({ type: 'text', text: '' });
         yield event({ type: 'ping' });
@@ -298,7 +318,8 @@ function* anthropicEvents(turn: Turn): Generator<Line> {
         yield end();
     }
     const stop =
-        turn.length === true ? 'max_tokens' : (turn.calls ?? []).length > 0 ? 'tool_use' : 'end_turn';
+        turn.stop ??
+        (turn.length === true ? 'max_tokens' : (turn.calls ?? []).length > 0 ? 'tool_use' : 'end_turn');
     yield event({
         type: 'message_delta',
         ...{

@@ -155,9 +155,10 @@ export class PanelTools implements Toolbox {
         return { ...refusedCall(call, 'ok'), status: 200, code: 0, data };
     }
 
+    /** Long work that a read starts is followed to its result, and ends with the answer. */
     async #read({ info }: Tool, given: ToolArguments, signal: AbortSignal): Promise<Result> {
         const { ctx, actor } = this.#options;
-        const call = { id: info.id, ...given, signal };
+        const call = { id: info.id, ...given, signal, follow: ignore };
         try {
             return await ctx.api.call(actor, call);
         } catch (error) {
@@ -214,6 +215,9 @@ export class PanelTools implements Toolbox {
         };
     }
 }
+
+/** How long work goes is no event of an answer. */
+const ignore = (): void => undefined;
 
 type Result = Pick<ApiAnswer, 'status' | 'code' | 'message' | 'data'>;
 

@@ -106,7 +106,7 @@ export function textOf(whole: ToolAnswer): string {
 
 /**
  * Cuts an answer that is too long: first what its approval shows, which the panel shows as well, then at a whole item of its longest list.
- * Without a list nothing of the data is left, and the note says so.
+ * Without a list nothing of the data is left, and the note says so. A page that is cut has no `next`: a smaller one is asked for with `limit`.
  *
  * @param most - bytes of the answer as JSON
  */
@@ -122,7 +122,8 @@ export function cut(answer: ToolAnswer, most: number): ToolAnswer {
     const { data } = answer;
     if (Array.isArray(data)) {
         const items = fitting(data, room);
-        return { ...answer, data: items, truncated: { items: items.length, of: data.length } };
+        // Its cursor goes on behind the whole page, and would skip what is cut.
+        return { ...answer, data: items, next: null, truncated: { items: items.length, of: data.length } };
     }
     if (typeof data === 'object' && data !== null) {
         const [key, list] = longestList(data);

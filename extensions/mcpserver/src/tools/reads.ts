@@ -21,15 +21,13 @@ export async function readRoute(
         answerOfText(await ctx.api.read(actor, { id: info.id, ...given, query, signal }, mostRead));
     const whole = await read(given.query);
     const short = cut(whole, most);
-    const items = short.truncated?.items ?? 0;
-    if (items === 0 || !Array.isArray(whole.data) || !hasLimit(info)) {
+    const { truncated } = short;
+    if (truncated === undefined || !Array.isArray(whole.data) || !hasLimit(info)) {
         return short;
     }
-    // A smaller page has the cursor that goes on behind its own last item.
-    const page = await read({ ...given.query, limit: items });
-    return page.code === 0 && short.truncated !== undefined
-        ? { ...cut(page, most), truncated: short.truncated }
-        : short;
+    // A smaller page has the cursor that goes on behind its own last item, also where that item alone is too long.
+    const page = await read({ ...given.query, limit: Math.max(1, truncated.items) });
+    return page.code === 0 ? { ...cut(page, most), next: page.next, truncated } : short;
 }
 
 function hasLimit({ query }: RouteInfo): boolean {

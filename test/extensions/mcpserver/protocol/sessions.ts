@@ -2,7 +2,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { Server } from '@modelcontextprotocol/server';
 import type { Actor } from '@portico/sdk';
+import { createTestHost } from '@portico/testing';
 
+import mcpserver from '../../../../extensions/mcpserver/src/index.ts';
 import { Sessions } from '../../../../extensions/mcpserver/src/protocol/sessions.ts';
 import type { Visit } from '../../../../extensions/mcpserver/src/protocol/visit.ts';
 
@@ -81,5 +83,54 @@ describe('Sessions', () => {
         expect(sessions.size).to.equal(200);
         await sessions.close();
         expect(sessions.size).to.equal(0);
+    });
+});
+
+describe('what the plugin keeps', { timeout: 60_000 }, () => {
+    it('is removed after `callsKept` days, but for approvals that are still open', async () => {
+        const host = await createTestHost(mcpserver, {
+            package: new URL('../../../../extensions/mcpserver', import.meta.url),
+            settings: { callsKept: 30 }
+        });
+        const ago = (days: number): number => Date.now() - days * 86_400_000;
+        const states = ['executed', 'failed', 'rejected', 'expired', 'approved'];
+        await host.db.write(async (em) => {
+            for (const days of [0, 29, 31, 400]) {
+                await em.execute(
+                    'insert into calls (at, tool, user_id, username, code, ms, bytes) values (?, ?, 1, ?, 0, 1, 1)',
+                    [ago(days), `of__${days}`, 'admin']
+                );
+                for (const state of states) {
+                    await em.execute(
+                        `insert into approvals (state, scope, facts, route, effect, dangerous, shown, hash, plan, user_id, actor_key, username, created_at, expires_at)
+                         values (?, ?, '{}', 'hosts.create', 'write', 0, '{}', 'a', '{}', 1, 'user:1', 'admin', ?, ?)`,
+                        [state, `of__${days}`, ago(days), Date.now() + 600_000]
+                    );
+                }
+            }
+        });
+        const left = async (): Promise<unknown> => {
+            await host.schedules.run('cleanup');
+            const { data: calls } = await host
+                .as({ username: 'admin', role: 'admin' })
+                .get<{ tool: string }[]>('/calls');
+            const kept = await host.db.read((em) =>
+                em.execute<{ scope: string; states: number }[]>(
+                    'select scope, count(*) as states from approvals group by scope order by max(id) desc'
+                )
+            );
+            return [calls.map(({ tool }) => tool), kept.map((each) => [each.scope, each.states])];
+        };
+        const open = [
+            ['of__400', 1],
+            ['of__31', 1]
+        ];
+        expect(await left()).to.equal([
+            ['of__29', 'of__0'],
+            [...open, ['of__29', states.length], ['of__0', states.length]]
+        ]);
+        await host.setSettings({ callsKept: 1 });
+        expect(await left()).to.equal([['of__0'], [...open, ['of__29', 1], ['of__0', states.length]]]);
+        await host.close();
     });
 });

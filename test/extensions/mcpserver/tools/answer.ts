@@ -28,6 +28,12 @@ describe('cut', () => {
         }
     });
 
+    it('takes away the cursor of a page that is cut, which would skip what is missing', () => {
+        const page = { ...done(Array.from({ length: 500 }, (_, id) => ({ id }))), next: 'behind' };
+        expect(cut(page, 65_536).next).to.equal('behind');
+        expect(cut(page, most).next).to.be.null();
+    });
+
     it('leaves out what an approval shows before anything else, and keeps which one it is', () => {
         const text = 'x'.repeat(10_000);
         const approval = {
