@@ -19,8 +19,9 @@ import { type Operation, operationsOf } from '../../../extensions/webui/web/src/
 import { changed, filled, initialValue } from '../../../extensions/webui/web/src/schema/changes.ts';
 import type { Document } from '../../../extensions/webui/web/src/schema/document.ts';
 import { inWords, plain, type Schema } from '../../../extensions/webui/web/src/schema/schema.ts';
-import { said, setWords, type Table } from '../../../extensions/webui/web/src/words/t.ts';
+import { addWords, said, setWords, type Table } from '../../../extensions/webui/web/src/words/t.ts';
 import { startPanel, type TestPanel } from '../../support/panel/panel.ts';
+import { everyPlugin } from './furnish.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -299,6 +300,18 @@ describe('words of the panel in another language', () => {
         );
     });
 
+    it('are found for what plugins bring, and the panel’s own go before them', () => {
+        addWords({ 'The {pot} is empty': '{pot} 是空的', 'Nothing here yet': '不许' });
+        expect(said('Nothing here yet')).to.not.equal('不许');
+        expect(said('The teapot is empty')).to.equal('teapot 是空的');
+        expect(said('Too many calls; the next one may be made in 3 s')).to.equal(
+            '调用过多；3 秒后可进行下一次'
+        );
+        expect(said('The limit daily is reached; it allows more in 60 seconds')).to.equal(
+            '已达到上限 daily；60 秒后可继续'
+        );
+    });
+
     it('exist for every failure of the panel, and for what is wrong at a field', () => {
         const failures = [...read('core/src/platform/errors.ts').matchAll(/message: '([^']+)'/g)].map(
             ([, message]) => (message ?? '').replaceAll(/\{\w+\}/g, 'x')
@@ -330,6 +343,24 @@ describe('words of the panel in another language', () => {
                     ?.message ?? ''
         );
         expect([...failures, ...faults].filter((line) => said(line) === line)).to.equal([]);
+    });
+
+    it('exist for every failure that only an extension has, and for those that extensions share', () => {
+        const tables = [...everyPlugin.map((name) => `extensions/${name}/src`), 'sdk/agents/src'];
+        for (const table of tables) {
+            const messages = [
+                ...read(`${table}/errors.ts`).matchAll(/message:\s*(?:'([^']+)'|"([^"]+)"|`([^`]+)`)/g)
+            ].map((found) => found.slice(1).find((each) => each !== undefined) ?? '');
+            expect(messages, table).to.not.be.empty();
+            const bare = messages
+                // One that has only what others say has no words of its own.
+                .filter((message) => /\w/.test(message.replaceAll(/\{\w+\}/g, '')))
+                .filter((message) => {
+                    const text = message.replaceAll(/\{\w+\}/g, 'x');
+                    return said(text) === text;
+                });
+            expect(bare, table).to.equal([]);
+        }
     });
 
     it('exist for every line of the checklist of a host', () => {

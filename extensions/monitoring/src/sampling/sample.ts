@@ -4,11 +4,12 @@ import { joi, type Value } from '@portico/sdk';
 const number = (label: string) => joi.number().required().label(label);
 const known = (label: string) => joi.number().allow(null).required().label(label);
 const percent = (label: string) => known(label).unit('percent');
+const rate = (label: string) => known(label).unit('byte/second');
 const text = (label: string) => joi.string().allow('').required().label(label);
 
 const io = {
-    readBytesPerSecond: known('Bytes read per second'),
-    writeBytesPerSecond: known('Bytes written per second'),
+    readBytesPerSecond: rate('Read'),
+    writeBytesPerSecond: rate('Written'),
     readsPerSecond: known('Reads per second'),
     writesPerSecond: known('Writes per second'),
     utilisation: percent('Busy').description('Share of the time during which a request was under way')
@@ -48,8 +49,8 @@ const diskSchema = joi.object({
 const deviceSchema = joi.object({ name: text('Device'), ...io });
 const interfaceSchema = joi.object({
     name: text('Interface'),
-    rxBytesPerSecond: known('Bytes received per second'),
-    txBytesPerSecond: known('Bytes sent per second'),
+    rxBytesPerSecond: rate('Received'),
+    txBytesPerSecond: rate('Sent'),
     rxPacketsPerSecond: known('Packets received per second'),
     txPacketsPerSecond: known('Packets sent per second'),
     rxErrorsPerSecond: known('Receive errors per second'),
@@ -65,12 +66,10 @@ const containerSchema = joi.object({
     memory: known('Memory').unit('byte'),
     memoryLimit: known('Memory limit').unit('byte'),
     memoryPercent: percent('Share of memory').description('Of the limit; without one, of the machine'),
-    readBytesPerSecond: known('Bytes read per second'),
-    writeBytesPerSecond: known('Bytes written per second'),
-    rxBytesPerSecond: known('Bytes received per second').description(
-        "Null where it shares the machine's own network"
-    ),
-    txBytesPerSecond: known('Bytes sent per second'),
+    readBytesPerSecond: rate('Read'),
+    writeBytesPerSecond: rate('Written'),
+    rxBytesPerSecond: rate('Received').description("Null where it shares the machine's own network"),
+    txBytesPerSecond: rate('Sent'),
     processes: known('Processes')
 });
 const checkSchema = joi.object({

@@ -8,19 +8,19 @@ import * as Lab from '@hapi/lab';
 
 import { itInBrowser } from '../../../support/browser.ts';
 import { until } from '../../../support/until.ts';
-import { isSound, limitMs, logIn, type Rig, startRig } from '../rig.ts';
+import { finish, isSound, limitMs, logIn, type Rig, startRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const path = '/api/plugins/mcpserver/mcp';
 const verifier = randomBytes(32).toString('base64url');
-const initialize = {
+const initialize = (name: string) => ({
     jsonrpc: '2.0',
     id: 1,
     method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
-};
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1' } }
+});
 
 describe('the question of an OAuth client', { timeout: limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
@@ -103,7 +103,7 @@ describe('the question of an OAuth client', { timeout: limitMs }, () => {
         expect(got.get('state')).to.equal('of the client');
         const { access_token: token, scope } = await exchange(got.get('code') ?? '');
         expect(scope.split(' ').toSorted()).to.equal(['hosts:read', 'mcpserver:use']);
-        const served = await rig.panel.client.post(path, initialize, {
+        const served = await rig.panel.client.post(path, initialize('agent'), {
             token,
             headers: { accept: 'application/json, text/event-stream' }
         });
@@ -141,4 +141,43 @@ describe('the question of an OAuth client', { timeout: limitMs }, () => {
         expect(arrived).to.equal([]);
         await page.context().close();
     });
+
+    itWithBrowser(
+        'says how a client is set up, with a token of its own, and which one is connected',
+        async () => {
+            const watched = await rig.open();
+            const { page } = watched;
+            await page.getByRole('link', { name: 'Agents (MCP)' }).click();
+            await page.getByText(`http://${host()}${path}`, { exact: true }).waitFor();
+            const setup = page.locator('pre');
+            await page.getByLabel('Client').selectOption('codex');
+            await setup.getByText('bearer_token_env_var').waitFor();
+            await page.getByText('Keep the token in the environment variable').waitFor();
+            await page.getByLabel('Client').selectOption('claude-code');
+            await setup.getByText('Bearer ${PORTICO_TOKEN}').waitFor();
+            await isSound(page, 'how to connect an agent');
+            await page.getByRole('button', { name: 'Make a token for it' }).click();
+            const dialog = page.getByRole('dialog', { name: 'New token' });
+            expect(await dialog.getByLabel('Name').inputValue()).to.equal('Claude Code');
+            await dialog.getByRole('button', { name: 'Make the token' }).click();
+            const token = (await dialog.locator('code').textContent()) ?? '';
+            await dialog.getByRole('button', { name: 'I have kept it' }).click();
+            const { mcpServers } = JSON.parse((await setup.textContent()) ?? '');
+            expect(mcpServers.portico.headers).to.equal({ Authorization: `Bearer ${token}` });
+            const { url, headers } = mcpServers.portico;
+            const served = await rig.panel.client.post(new URL(url).pathname, initialize('editor'), {
+                token: headers.Authorization.slice(7),
+                headers: { accept: 'application/json, text/event-stream' }
+            });
+            expect(served.status, served.text).to.equal(200);
+            // It reads, and changes nothing.
+            const made = await rig.panel.client.call('DELETE', '/api/hosts/1', { token });
+            expect(made.status, made.text).to.equal(403);
+            await page.reload();
+            await page.getByRole('cell', { name: 'editor', exact: true }).waitFor();
+            await setup.getByText('Bearer ${PORTICO_TOKEN}').waitFor();
+            expect(await page.content()).to.not.contain(token);
+            await finish(watched);
+        }
+    );
 });

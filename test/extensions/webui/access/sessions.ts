@@ -22,7 +22,8 @@ const { after, before, describe, it } = lab;
 /** Most time of the processor that a browser may take for a login. */
 const longestLogInSeconds = 1.5;
 const reason = 'The till is out of paper';
-const tea = `import { definePlugin, joi } from '@portico/sdk';
+const tea = `import { defineErrors, definePlugin, joi } from '@portico/sdk';
+const fail = defineErrors({ EMPTY: { code: 42250, message: 'The {pot} is empty' } });
 export default definePlugin({
     setup(ctx) {
         ctx.assets({ folder: 'assets' });
@@ -35,7 +36,12 @@ export default definePlugin({
             method: 'POST', path: '/cups', id: 'makeCup', access: 'read', ui: { title: 'New cup' },
             validate: { payload: joi.object({ notes: joi.object({}).unknown().label('Notes') }) },
             returns: joi.any(),
-            handler: ({ payload }) => payload
+            handler({ payload }) {
+                if (payload.notes === undefined) {
+                    throw fail.EMPTY({ pot: 'teapot' });
+                }
+                return payload;
+            }
         });
     }
 });
@@ -56,7 +62,13 @@ describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
         mkdirSync(join(place, 'assets'));
         writeFileSync(
             join(place, 'assets/zh.json'),
-            JSON.stringify({ Tea: '茶', 'Kind of tea': '茶的种类', Cups: '杯', Hosts: '不许' })
+            JSON.stringify({
+                Tea: '茶',
+                'Kind of tea': '茶的种类',
+                Cups: '杯',
+                Hosts: '不许',
+                'The {pot} is empty': '{pot} 是空的'
+            })
         );
         fault = join(folder.path, 'fault');
         writeFileSync(fault, '');
@@ -130,6 +142,9 @@ describe('sessions in a browser', { timeout: 2 * limitMs }, () => {
             await page.getByRole('columnheader', { name: '茶的种类' }).waitFor();
             await page.getByRole('cell', { name: 'Kind of tea' }).waitFor();
             expect(await page.getByRole('link', { name: '不许' }).count()).to.equal(0);
+            await page.getByRole('button', { name: 'New cup' }).click();
+            await page.getByRole('dialog').locator('button[type=submit]').click();
+            await page.getByRole('dialog').getByText('teapot 是空的').waitFor();
             await finish(watched);
         }
     );

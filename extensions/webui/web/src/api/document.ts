@@ -4,7 +4,7 @@ import { useQueries, useQuery, type UseQueryResult } from '@tanstack/preact-quer
 import type { Document, Tag } from '../schema/document.ts';
 import { translated } from '../schema/translated.ts';
 import { language } from '../words/language.ts';
-import { t, type Table } from '../words/t.ts';
+import { addWords, t, type Table } from '../words/t.ts';
 import { readDocument } from './client.ts';
 import type { ApiFailure } from './failure.ts';
 import { queries } from './queries.ts';
@@ -75,6 +75,7 @@ async function inWords(document: Document): Promise<Document> {
     }
     const tables = await Promise.all(document.tags.map((tag) => wordsOf(tag, chosen)));
     const all = Object.assign({}, ...tables.toReversed()) as Table;
+    addWords(all);
     return translated(document, (text) => {
         const own = t(text);
         return own === text ? (all[text] ?? text) : own;

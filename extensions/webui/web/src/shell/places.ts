@@ -41,6 +41,7 @@ const handMade: Readonly<Record<string, string>> = {
     container: '/containers',
     database: '/database',
     deploy: '/deploy',
+    mcpserver: '/agents',
     monitoring: '/monitoring'
 };
 

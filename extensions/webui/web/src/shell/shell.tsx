@@ -57,6 +57,7 @@ const Containers = screen(() => import('../pages/containers/containers.tsx'));
 const Container = screen(() => import('../pages/containers/container.tsx'));
 const AppStore = screen(() => import('../pages/appstore/appstore.tsx'));
 const App = screen(() => import('../pages/appstore/app.tsx'));
+const Agents = screen(() => import('../pages/agents/agents.tsx'));
 const Assistant = screen(() => import('../pages/assistant/assistant.tsx'));
 const DnsProviders = screen(() => import('../pages/dns/dns-providers.tsx'));
 const Plugins = screen(() => import('../pages/plugins/plugins.tsx'));
@@ -136,6 +137,7 @@ function Screens() {
                 </Route>
                 <Route path="/appstore" component={AppStore} />
                 <Route path="/appstore/app" component={App} />
+                <Route path="/agents" component={Agents} />
                 <Route path="/assistant" component={Assistant} />
                 <Route path="/dns-providers" component={DnsProviders} />
                 <Route path="/plugins" component={Plugins} />

@@ -1,3 +1,4 @@
+import { isEmpty } from '../../schema/differences.ts';
 import { plain, type Schema, titleOf, type Tone } from '../../schema/schema.ts';
 import { fullTime, quantity, relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
@@ -15,7 +16,7 @@ export function Badge({ text, tone }: { readonly text: string; readonly tone?: T
     return <span class={`badge ${tone ?? usual[text.toLowerCase()] ?? 'neutral'}`}>{t(text)}</span>;
 }
 
-/** What is larger than this is shown as JSON. */
+/** Rows of a table beyond these are counted only; an object that is larger is shown as JSON. */
 const mostRows = 50;
 const mostColumns = 8;
 const mostFields = 16;
@@ -69,7 +70,7 @@ function Compound({ value, schema }: { readonly value: object; readonly schema: 
     if (Array.isArray(value)) {
         return value.every((each) => typeof each !== 'object' || each === null) ? (
             <Texts values={value} schema={schema} />
-        ) : value.every(isRecord) && value.length <= mostRows ? (
+        ) : value.every(isRecord) ? (
             <Rows rows={value} schema={plain(schema.items ?? {}).schema} />
         ) : (
             <Json value={value} />
@@ -79,19 +80,32 @@ function Compound({ value, schema }: { readonly value: object; readonly schema: 
         return <span class="dim">{t('is set')}</span>;
     }
     const entries = Object.entries(value);
-    return entries.length <= mostFields && depthOf(value) <= mostDepth ? (
-        <dl class="facts small">
-            {entries.map(([key, each]) => (
-                <div key={key} class={typeof each === 'object' && each !== null ? 'long' : ''}>
-                    <dt>{titleOf(key, schema.properties?.[key] ?? {})}</dt>
-                    <dd>
-                        <Value name={key} value={each} schema={schema.properties?.[key] ?? {}} />
-                    </dd>
-                </div>
-            ))}
-        </dl>
-    ) : (
-        <Json value={value} />
+    if (entries.length > mostFields || depthOf(value) > mostDepth) {
+        return <Json value={value} />;
+    }
+    const unset = entries.filter(([, each]) => isEmpty(each));
+    return (
+        <>
+            <dl class="facts small">
+                {entries
+                    .filter(([, each]) => !isEmpty(each))
+                    .map(([key, each]) => (
+                        <div key={key} class={typeof each === 'object' && each !== null ? 'long' : ''}>
+                            <dt>{titleOf(key, schema.properties?.[key] ?? {})}</dt>
+                            <dd>
+                                <Value name={key} value={each} schema={schema.properties?.[key] ?? {}} />
+                            </dd>
+                        </div>
+                    ))}
+            </dl>
+            {unset.length === 0 ? null : (
+                <small>
+                    {t('Not set: {names}', {
+                        names: unset.map(([key]) => titleOf(key, schema.properties?.[key] ?? {})).join(', ')
+                    })}
+                </small>
+            )}
+        </>
     );
 }
 
@@ -126,7 +140,7 @@ function Rows({ rows, schema }: { readonly rows: readonly Row[]; readonly schema
                     </tr>
                 </thead>
                 <tbody>
-                    {rows.map((row, index) => (
+                    {rows.slice(0, mostRows).map((row, index) => (
                         <tr key={index}>
                             {keys.map((key) => (
                                 <td key={key} data-title={titleOf(key, schemaOf(key))}>
@@ -137,6 +151,9 @@ function Rows({ rows, schema }: { readonly rows: readonly Row[]; readonly schema
                     ))}
                 </tbody>
             </table>
+            {rows.length <= mostRows ? null : (
+                <small>{t('and {count} more', { count: rows.length - mostRows })}</small>
+            )}
         </div>
     );
 }

@@ -13,13 +13,31 @@ import { Waiting } from '../../kit/page.tsx';
 import { inWords } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 
-/** The dialog. The token is shown once, at its end. */
-export function NewToken({ onClose }: { readonly onClose: () => void }) {
+/** What a token is filled in with before the user changes it. */
+export interface Suggested {
+    readonly name: string;
+    readonly permissions: readonly string[];
+}
+
+/** The dialog. The token is shown once, at its end. @param onMade - is told the token, where the page behind it needs it */
+export function NewToken({
+    suggested,
+    onMade,
+    onClose
+}: {
+    readonly suggested?: Suggested;
+    readonly onMade?: (token: string) => void;
+    readonly onClose: () => void;
+}) {
     const [token, setToken] = useState<string | null>(null);
+    const made = (token: string): void => {
+        setToken(token);
+        onMade?.(token);
+    };
     return (
         <Dialog title={t('New token')} onClose={onClose} isWide>
             {token === null ? (
-                <TokenForm onMade={setToken} onCancel={onClose} />
+                <TokenForm suggested={suggested} onMade={made} onCancel={onClose} />
             ) : (
                 <>
                     <p>{t('Copy the token now. It is never shown again.')}</p>
@@ -39,15 +57,17 @@ export function NewToken({ onClose }: { readonly onClose: () => void }) {
 }
 
 function TokenForm({
+    suggested = { name: '', permissions: [] },
     onMade,
     onCancel
 }: {
+    readonly suggested: Suggested | undefined;
     readonly onMade: (token: string) => void;
     readonly onCancel: () => void;
 }) {
-    const [name, setName] = useState('');
+    const [name, setName] = useState(suggested.name);
     const [day, setDay] = useState('');
-    const [given, setGiven] = useState<ReadonlySet<string>>(new Set());
+    const [given, setGiven] = useState<ReadonlySet<string>>(new Set(suggested.permissions));
     const [failure, setFailure] = useState<ApiFailure | null>(null);
     const send = async (): Promise<void> => {
         try {

@@ -91,7 +91,7 @@ export function PluginsCard() {
         <Figure title={t('Plugins')} href="/plugins" icon="puzzle" figure={running ?? '–'}>
             <p class="dim">
                 {updates === 0
-                    ? t('run of {count}', { count: data?.length ?? 0 })
+                    ? t('of {count} are running', { count: data?.length ?? 0 })
                     : t('{count} can be upgraded', { count: updates })}
             </p>
         </Figure>
