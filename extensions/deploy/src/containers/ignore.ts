@@ -1,5 +1,5 @@
 /** `.dockerignore`: which files of a folder are no part of the context of an image. */
-import { matchesGlob } from 'node:path';
+import { matchesGlob, posix } from 'node:path';
 
 import type { Folders } from '../releases/folders.ts';
 
@@ -15,6 +15,10 @@ interface Rule {
 /** Patterns of Go match names that begin with a dot, those of Node do not: the dot is no first sign then. */
 const undotted = (path: string): string => path.replace(/(^|\/)\./g, '$1\u0001.');
 
+/** A character behind a backslash stands for itself; Node takes a backslash for a separator. */
+const plain = (pattern: string): string =>
+    pattern.replace(/\\(.)/g, (_, sign: string) => ('*?['.includes(sign) ? `[${sign}]` : sign));
+
 /** Reads the lines of a `.dockerignore`. */
 export function readRules(text: string): readonly Rule[] {
     return text
@@ -24,7 +28,8 @@ export function readRules(text: string): readonly Rule[] {
         .map((line) => {
             const isException = line.startsWith('!');
             const pattern = line.slice(isException ? 1 : 0).trim();
-            return { isException, pattern: undotted(pattern.replace(/^\.?\/+|\/+$/g, '')) };
+            const cleaned = posix.normalize(plain(pattern)).replace(/^\/+|\/+$/g, '');
+            return { isException, pattern: undotted(cleaned) };
         });
 }
 

@@ -17,6 +17,13 @@ describe('.dockerignore', () => {
         expect(left('**/*.log\n./dist\n', 'a.log', 'a/b.log', 'dist/x', 'distant')).to.equal(['distant']);
     });
 
+    it('takes a character behind a backslash for itself, and walks `..`', () => {
+        expect(left('\\#notes\na\\*b\nc/../d\n', '#notes', 'a*b', 'axb', 'd/e', 'c/d')).to.equal([
+            'axb',
+            'c/d'
+        ]);
+    });
+
     it('lets the last line that matches decide', () => {
         expect(
             left('*\n!src\n!.env.example\nsrc/secret\n', '.env', '.env.example', 'src/a', 'src/secret/b')
