@@ -39,6 +39,87 @@ const running = (): Promise<unknown> =>
             (name) => data.find((each: { name: string }) => each.name === name)?.state === 'running'
         );
     }, 'the extensions to run');
+/**
+ * Routes that assistants call at once and that take free words, of the extensions that reach the network. Each was looked at: its words go no further than this
+ * machine, and the servers that the panel itself runs on. A new one that sends them to a service outside says `tool: false` instead.
+ */
+const keepWords: Readonly<Record<string, string>> = {
+    ai: 'conversations redact tools',
+    appstore: 'app apps',
+    backup: 'search snapshots',
+    container:
+        'container containers exceptions hosts images network networks registries revisions stack stacks volume volumes',
+    cronjob: 'previewSchedule searchOutput tasks',
+    database: 'explain rows',
+    filemanager:
+        'addFavourite archiveEntries checksums entry list preview search searchContent size trash versions',
+    firewall: 'bans elements nat rules services sets simulate zones',
+    monitoring: 'checks history processes units',
+    php: 'check'
+};
+
+interface Schema {
+    readonly $ref?: string;
+    readonly type?: string | readonly string[];
+    readonly enum?: readonly unknown[];
+    readonly const?: unknown;
+    readonly format?: string;
+    readonly pattern?: string;
+    readonly properties?: Readonly<Record<string, Schema>>;
+    readonly additionalProperties?: boolean | Schema;
+    readonly items?: Schema;
+    readonly anyOf?: readonly Schema[];
+    readonly oneOf?: readonly Schema[];
+}
+
+/** A parameter or a body of an operation. */
+interface Part extends Schema {
+    readonly in?: string;
+    readonly name?: string;
+    readonly schema?: Schema;
+}
+
+interface Operation {
+    readonly operationId: string;
+    readonly parameters?: readonly Part[];
+    readonly requestBody?: { readonly content?: Readonly<Record<string, Part>> };
+}
+
+interface ApiDocument {
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+function reachesNetwork(plugin: string): boolean {
+    const file = new URL(`../../../extensions/${plugin}/package.json`, import.meta.url);
+    return (
+        existsSync(file) &&
+        'network' in
+            (JSON.parse(readFileSync(file, 'utf8')) as { portico: { capabilities: object } }).portico
+                .capabilities
+    );
+}
+
+/** Whether a value of a schema may hold text of any form. */
+function takesWords(schema: Schema, find: (ref: string) => Schema): boolean {
+    const { $ref: ref, type, properties = {}, additionalProperties: more, items, anyOf, oneOf } = schema;
+    if (ref !== undefined) {
+        return takesWords(find(ref), find);
+    }
+    if (schema.enum !== undefined || schema.const !== undefined) {
+        return false;
+    }
+    const below = [
+        ...Object.values(properties),
+        ...(typeof more === 'object' ? [more] : []),
+        ...(items === undefined ? [] : [items]),
+        ...(anyOf ?? oneOf ?? [])
+    ];
+    const isAny = type === undefined && below.length === 0;
+    const isText =
+        [type].flat().includes('string') && schema.format === undefined && schema.pattern === undefined;
+    return isAny || isText || more === true || below.some((each) => takesWords(each, find));
+}
+
 const refused = ({ code, data }: Answer): readonly unknown[] => [code, data.permission];
 
 describe('the extensions in a panel', { timeout: limitMs }, () => {
@@ -83,6 +164,41 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         await receiver?.close();
         others?.remove();
         rmSync(root, { recursive: true, force: true });
+    });
+
+    it('offer assistants no read that sends their words out', async () => {
+        await panel.panel.settled();
+        const { data: tools } = await panel.client.get('/api/plugins/mcpserver/tools?effect=read&limit=500');
+        const document = JSON.parse((await panel.client.get('/api/openapi.json')).text) as ApiDocument;
+        const find = (ref: string): Part =>
+            ref
+                .split('/')
+                .slice(1)
+                .reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document) as Part;
+        const operations = new Map(
+            Object.values(document.paths)
+                .flatMap((path) => Object.values(path))
+                .map((operation) => [operation.operationId, operation])
+        );
+        const found: Record<string, string> = {};
+        for (const { route, dangerous } of tools as { route: string; dangerous: boolean }[]) {
+            const [plugin = '', name = ''] = route.split('.');
+            const { parameters = [], requestBody = {} } = operations.get(route) ?? {};
+            const given = [...parameters, ...Object.values(requestBody.content ?? {})]
+                .map((part) => (part.$ref === undefined ? part : find(part.$ref)))
+                .filter((part) => part.in !== 'header' && part.name !== 'cursor');
+            if (
+                reachesNetwork(plugin) &&
+                !dangerous &&
+                given.some(({ schema = {} }) => takesWords(schema, find))
+            ) {
+                found[plugin] = `${found[plugin] ?? ''} ${name}`.trim();
+            }
+        }
+        expect(found).to.equal(keepWords);
+        const sending = ['ai.memories', 'container.searchImages', 'deploy.repositories'];
+        expect([...operations.keys()]).to.include(sending);
+        expect(tools.map(({ route }: { route: string }) => route)).to.not.include(sending);
     });
 
     it('edit files, for those whose role reaches them', async () => {

@@ -54,6 +54,7 @@ function registerAll(ctx: Ctx, { memories }: Services): void {
         path: '/memories',
         id: 'memories',
         access: 'chat',
+        tool: false, // the words may leave this machine, for their meaning
         summary: 'What the assistant shall know of you',
         description:
             'With `q` the fitting ones, the best first: by meaning where the provider has a model for that, else by words.',
