@@ -8,6 +8,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { base, type Mode, pluginFolder } from '../../extensions/mcpserver/rig.ts';
 import type { Client as PanelClient } from '../../support/panel/client.ts';
 import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
+import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugins/folder.ts';
 import { until } from '../../support/until.ts';
 import { median, number, type Report } from '../report.ts';
 import { startChild } from '../servers/child.ts';
@@ -18,6 +19,8 @@ const agents = 20;
 const hosts = 20;
 const sessionsOfEach = 10;
 const mostCalls = 6_000;
+/** Of a plugin of the bench, beside those of the panel. */
+const listedRoutes = 300;
 
 /** A request as a client of the protocol sent it. */
 interface Sent {
@@ -27,16 +30,20 @@ interface Sent {
 
 export async function bench(report: Report): Promise<void> {
     const folder = pluginFolder();
+    const fleet = writeFleet();
     const panel = await createPanelProcess({
-        environment: { PORTICO_PLUGIN_DIRS: join(folder, 'plugins') }
+        environment: { PORTICO_PLUGIN_DIRS: `${join(folder, 'plugins')}:${fleet.path}` }
     });
     const scripts = mkdtempSync(join(tmpdir(), 'portico-mcp-bench-'));
     try {
         await panel.start();
         const admin = await panel.login();
         await until(
-            async () => (await admin.get('/api/plugins/mcpserver')).data?.state === 'running',
-            'the plugin to run'
+            async () =>
+                (await admin.get('/api/plugins')).data.filter(
+                    ({ state }: { state: string }) => state === 'running'
+                ).length === 2,
+            'the plugins to run'
         );
         await admin.put('/api/plugins/mcpserver', {
             settings: { callsPerMinute: mostCalls, parallelCalls: 64 }
@@ -53,25 +60,68 @@ export async function bench(report: Report): Promise<void> {
         const tokens = await makeTokens(admin);
         // First: memory that a load has left free would hide what the sessions take.
         await measureSessions(report, panel, { admin, tokens });
-        await measureLists(report, panel, tokens[0] ?? '');
+        await measureLists(report, panel, await makeToken(admin, 'lister', ['fleet:read']));
         await measureCalls(report, panel, { admin, tokens, scripts });
     } finally {
         await panel.close();
         rmSync(scripts, { recursive: true, force: true });
         rmSync(folder, { recursive: true, force: true });
+        fleet.remove();
     }
+}
+
+/** A plugin with as many routes as the goal of a list of tools names. */
+function writeFleet(): PluginFolder {
+    const made = createPluginFolder();
+    made.write(
+        'fleet',
+        pluginModule(`
+            for (let n = 0; n < ${listedRoutes}; n += 1) {
+                ctx.route({
+                    method: 'GET', path: '/ships/{id}/parts' + n, id: 'parts' + n, access: 'read',
+                    summary: 'Parts of a ship, list ' + n, description: 'The newest first, with what each is for and when it was last looked at.',
+                    validate: {
+                        params: joi.object({ id: joi.number().integer().min(1).required().label('Ship') }),
+                        query: joi.object({
+                            q: joi.string().max(200).label('Words'),
+                            state: joi.string().valid('sound', 'worn', 'lost').label('State'),
+                            from: joi.string().isoDate().label('From'),
+                            to: joi.string().isoDate().label('To'),
+                            limit: joi.number().integer().min(1).max(500).default(50).label('Most'),
+                            cursor: joi.string().max(500).label('Where the page begins')
+                        })
+                    },
+                    handler: () => []
+                });
+            }`)
+    );
+    return made;
 }
 
 async function makeTokens(admin: PanelClient): Promise<readonly string[]> {
     const tokens: string[] = [];
     for (let index = 0; index < agents; index += 1) {
-        const { data } = await admin.post('/api/auth/tokens', {
-            name: `agent ${index}`,
-            permissions: ['mcpserver:use', 'hosts:read', 'settings:read', 'users:read', 'engine:read']
-        });
-        tokens.push(data.token as string);
+        tokens.push(
+            await makeToken(admin, `agent ${index}`, [
+                'hosts:read',
+                'settings:read',
+                'users:read',
+                'engine:read'
+            ])
+        );
     }
     return tokens;
+}
+
+async function makeToken(admin: PanelClient, name: string, permissions: readonly string[]): Promise<string> {
+    const { data, text } = await admin.post('/api/auth/tokens', {
+        name,
+        permissions: ['mcpserver:use', ...permissions]
+    });
+    if (typeof data?.token !== 'string') {
+        throw new Error(text);
+    }
+    return data.token;
 }
 
 async function measureCalls(
@@ -195,6 +245,9 @@ async function measureLists(report: Report, panel: PanelProcess, token: string):
         times.push(performance.now() - began);
     }
     await client.close();
+    if (tools < listedRoutes) {
+        throw new Error(`Only ${tools} tools are listed`);
+    }
     report.add({
         target: 'mc2',
         what: 'a list of tools, as a client reads it',
