@@ -1,5 +1,6 @@
 /** From a folder, or a name in an npm registry, to a plugin that can be set up. */
 export { discover } from './discover/discover.ts';
+export { foreignWriter } from './discover/writable.ts';
 export { InstallFailure } from './failure.ts';
 export type { InstallCode, LoadCode, Stage, StageFailure } from './failure.ts';
 export { supplyModules } from './load/host-sdk.ts';

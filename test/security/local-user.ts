@@ -11,7 +11,7 @@ import {
     statSync,
     symlinkSync
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -136,4 +136,33 @@ describe('a user of the machine', () => {
             }
         }
     );
+
+    it("has no site of a folder that another user may write, where the engine runs as the panel's user", async () => {
+        const at = await startPanel({ environment: { PORTICO_ENGINE_USER: userInfo().username } });
+        try {
+            const root = join(folder, 'shared');
+            mkdirSync(root, { mode: 0o755 });
+            const site = { type: 'static', static: { root } };
+            const { data: host } = await at.client.post('/api/hosts', { domain: 'ours.test', ...site });
+            expect(host.type).to.equal('static');
+            chmodSync(root, 0o777);
+            const refused = [
+                await at.client.post('/api/hosts', { domain: 'theirs.test', ...site }),
+                await at.client.post('/api/hosts', {
+                    domain: 'theirs.test',
+                    type: 'php',
+                    php: { root, fastcgi: '127.0.0.1:9000' }
+                }),
+                await at.client.put(`/api/hosts/${host.id}`, {
+                    notes: 'the rule holds for what is there, too'
+                })
+            ];
+            for (const { code, text } of refused) {
+                expect(code).to.equal(40001);
+                expect(text).to.contain(`is not safe here: ${root}: others may write to it`);
+            }
+        } finally {
+            await at.close();
+        }
+    });
 });

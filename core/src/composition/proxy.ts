@@ -305,6 +305,7 @@ function certificateEvents({
 interface Forbidden {
     readonly folders: readonly string[];
     readonly sockets: readonly string[];
+    readonly isShared: boolean;
 }
 
 /** Gives the forbidden paths. They are looked up once, because each look reads files; without the engine's user there are no folders of the engine to protect yet. */
@@ -313,12 +314,16 @@ function forbiddenIn(dataDir: string, home: Home): () => Forbidden {
     return () => {
         try {
             if (found === null) {
-                const { persistent, runtime, adminSocket } = home();
-                found = { folders: [dataDir, persistent, runtime], sockets: [adminSocket] };
+                const { persistent, runtime, adminSocket, owner } = home();
+                found = {
+                    folders: [dataDir, persistent, runtime],
+                    sockets: [adminSocket],
+                    isShared: !owner.switched
+                };
             }
             return found;
         } catch {
-            return { folders: [dataDir], sockets: [] };
+            return { folders: [dataDir], sockets: [], isShared: false };
         }
     };
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { readManifest } from '../manifest.ts';
 import type { Found, Place, Skipped } from '../ports.ts';
-import { unsafe } from './writable.ts';
+import { foreignWriter } from './writable.ts';
 
 const keyword = 'portico-plugin';
 /** A package.json larger than this is none. */
@@ -20,7 +20,7 @@ export async function discover(
     const found = new Map<string, Found>();
     const skipped: Skipped[] = [];
     for (const place of places) {
-        const reason = await unsafe(place.path);
+        const reason = foreignWriter(place.path);
         if (reason !== null) {
             if (reason !== 'missing') {
                 skipped.push({ path: place.path, reason });
@@ -36,7 +36,7 @@ export async function discover(
             if (real === null || found.has(real)) {
                 continue;
             }
-            const danger = await unsafe(real);
+            const danger = foreignWriter(real);
             if (danger !== null) {
                 skipped.push({ path: folder, reason: danger });
                 continue;

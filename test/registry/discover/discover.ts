@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { unsafe } from '../../../registry/src/discover/writable.ts';
+import { foreignWriter } from '../../../registry/src/discover/writable.ts';
 import { discover } from '../../../registry/src/index.ts';
 
 export const lab = Lab.script();
@@ -109,7 +109,7 @@ describe('discover', () => {
     });
 });
 
-describe('unsafe', () => {
+describe('foreignWriter', () => {
     const self = process.getuid?.() ?? 0;
 
     beforeEach(() => {
@@ -124,7 +124,7 @@ describe('unsafe', () => {
         const reason = async (group: string, passwd: string): Promise<string | null> => {
             writeFileSync(files.group, group);
             writeFileSync(files.passwd, passwd);
-            return unsafe(folder, files);
+            return foreignWriter(folder, files);
         };
         const { gid } = statSync(folder);
         const own = `me:x:${self}:${gid}::/:/bin/sh\n`;

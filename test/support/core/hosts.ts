@@ -123,6 +123,7 @@ export async function createHostKit(): Promise<HostKit> {
         safety: {
             folders: [dataDir, own.persistent, own.runtime],
             sockets: [own.adminSocket],
+            isShared: false,
             addresses: () => ['192.0.2.1'],
             refusedTexts
         },

@@ -4,7 +4,9 @@
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readlinkSync, statSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
+
+import { foreignWriter } from '@portico/registry';
 
 const mostLinks = 40;
 
@@ -65,6 +67,8 @@ export interface ForbiddenPlaces {
     readonly folders: readonly string[];
     /** Sockets that no host may dial: the engine's admin socket. */
     readonly sockets: readonly string[];
+    /** Whether the engine runs as the panel's own user, and so can read what the panel can. */
+    readonly isShared: boolean;
 }
 
 /** Why a folder may not be served, or null. A folder above a forbidden one is refused too: it would serve it. */
@@ -77,9 +81,32 @@ export function folderFault(path: string, places: ForbiddenPlaces): string | nul
     if (folders.some((folder) => isWithin(resolved, folder))) {
         return 'leads into the folders of the panel or of its engine';
     }
-    return folders.some((folder) => isWithin(folder, resolved))
-        ? 'holds the folders of the panel or of its engine'
-        : null;
+    if (folders.some((folder) => isWithin(folder, resolved))) {
+        return 'holds the folders of the panel or of its engine';
+    }
+    const writer = places.isShared ? writerOf(resolved) : null;
+    return writer === null
+        ? null
+        : `is not safe here: ${writer}, and a link in it would lead to the keys of the panel, as whose user the engine runs`;
+}
+
+/** Who besides the panel's user could put a link into a folder, or another folder in its place; null when none can, or where nothing is. */
+function writerOf(folder: string): string | null {
+    for (let at = folder, isSticky = false; ; at = dirname(at)) {
+        const fault: string | null = isSticky ? null : foreignWriter(at);
+        if (fault !== null && fault !== 'missing') {
+            return `${at}: ${fault}`;
+        }
+        if (at === '/') {
+            return null;
+        }
+        isSticky = fault === null && keepsNames(dirname(at));
+    }
+}
+
+/** Whether the entries of a folder can be renamed by their owners alone. */
+function keepsNames(folder: string): boolean {
+    return ((statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o1000) !== 0;
 }
 
 /** Why a file or socket may not be used, or null. */

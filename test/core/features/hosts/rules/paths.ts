@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,7 +40,8 @@ after(async () => {
 
 const places = () => ({
     folders: [inside('data'), inside('engine')],
-    sockets: [inside('engine/admin.sock')]
+    sockets: [inside('engine/admin.sock')],
+    isShared: false
 });
 
 describe('resolvePath', () => {
@@ -74,6 +75,26 @@ describe('folderFault', () => {
         expect(folderFault('/proc/self/cwd', places())).to.match(/cannot be judged/);
     });
 
+    it("refuses a folder that another user may write, where the engine runs as the panel's user", () => {
+        const shared = { ...places(), isShared: true };
+        const fault = (path: string): string | null => folderFault(inside(path), shared);
+        expect(fault('www/site')).to.be.null();
+        for (const [path, mode] of [
+            ['www/site', 0o757],
+            ['www', 0o757]
+        ] as const) {
+            chmodSync(inside(path), mode);
+            expect(fault('www/site'), path).to.contain(`${inside(path)}: others may write to it`);
+            expect(folderFault(inside('www/site'), places())).to.be.null();
+            chmodSync(inside(path), 0o755);
+        }
+        // In a folder such as /tmp another user cannot take the place of what is there, but of what is not there yet.
+        chmodSync(inside('www'), 0o1777);
+        expect(fault('www/site')).to.be.null();
+        expect(fault('www/new')).to.contain('others may write to it');
+        chmodSync(inside('www'), 0o755);
+    });
+
     it('lets its neighbours be', () => {
         expect(folderFault(inside('www/site'), places())).to.be.null();
         expect(folderFault(inside('database'), places())).to.be.null();
@@ -86,7 +107,11 @@ describe('fileFault', () => {
         expect(fileFault(inside('second.sock'), places())).to.match(/admin socket/);
         expect(fileFault(inside('other.sock'), places())).to.be.null();
         expect(
-            fileFault(inside('www/../not-yet.sock'), { folders: [], sockets: [inside('not-yet.sock')] })
+            fileFault(inside('www/../not-yet.sock'), {
+                ...places(),
+                folders: [],
+                sockets: [inside('not-yet.sock')]
+            })
         ).to.match(/admin socket/);
     });
 });
