@@ -1,4 +1,6 @@
 /** The proxy: the engine, the hosts and certificates that it serves, and the hooks around their changes. */
+import { foreignWriter } from '@portico/registry';
+
 import { AccessLog } from '../engine/access-log/access-log.ts';
 import type { LogPlace } from '../engine/access-log/log-folder.ts';
 import { CaddyDriver } from '../engine/caddy/caddy.ts';
@@ -305,7 +307,7 @@ function certificateEvents({
 interface Forbidden {
     readonly folders: readonly string[];
     readonly sockets: readonly string[];
-    readonly isShared: boolean;
+    readonly foreignWriter: typeof foreignWriter | null;
 }
 
 /** Gives the forbidden paths. They are looked up once, because each look reads files; without the engine's user there are no folders of the engine to protect yet. */
@@ -318,12 +320,12 @@ function forbiddenIn(dataDir: string, home: Home): () => Forbidden {
                 found = {
                     folders: [dataDir, persistent, runtime],
                     sockets: [adminSocket],
-                    isShared: !owner.switched
+                    foreignWriter: owner.switched ? null : foreignWriter
                 };
             }
             return found;
         } catch {
-            return { folders: [dataDir], sockets: [], isShared: false };
+            return { folders: [dataDir], sockets: [], foreignWriter: null };
         }
     };
 }

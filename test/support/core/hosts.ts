@@ -123,7 +123,7 @@ export async function createHostKit(): Promise<HostKit> {
         safety: {
             folders: [dataDir, own.persistent, own.runtime],
             sockets: [own.adminSocket],
-            isShared: false,
+            foreignWriter: null,
             addresses: () => ['192.0.2.1'],
             refusedTexts
         },

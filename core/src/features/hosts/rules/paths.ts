@@ -6,8 +6,6 @@ import { execFile } from 'node:child_process';
 import { lstatSync, readlinkSync, statSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 
-import { foreignWriter } from '@portico/registry';
-
 const mostLinks = 40;
 
 /** The meaning of these paths depends on the process that opens them: the panel cannot judge them for the engine. */
@@ -67,8 +65,11 @@ export interface ForbiddenPlaces {
     readonly folders: readonly string[];
     /** Sockets that no host may dial: the engine's admin socket. */
     readonly sockets: readonly string[];
-    /** Whether the engine runs as the panel's own user, and so can read what the panel can. */
-    readonly isShared: boolean;
+    /**
+     * Says why another user may write into a folder, `missing` for none, null when only the panel's user and root may. Where the engine runs as
+     * the panel's own user, and so can read what the panel can; null where it has a user of its own.
+     */
+    readonly foreignWriter: ((folder: string) => string | null) | null;
 }
 
 /** Why a folder may not be served, or null. A folder above a forbidden one is refused too: it would serve it. */
@@ -84,14 +85,14 @@ export function folderFault(path: string, places: ForbiddenPlaces): string | nul
     if (folders.some((folder) => isWithin(folder, resolved))) {
         return 'holds the folders of the panel or of its engine';
     }
-    const writer = places.isShared ? writerOf(resolved) : null;
+    const writer = places.foreignWriter === null ? null : writerOf(resolved, places.foreignWriter);
     return writer === null
         ? null
         : `is not safe here: ${writer}, and a link in it would lead to the keys of the panel, as whose user the engine runs`;
 }
 
 /** Who besides the panel's user could put a link into a folder, or another folder in its place; null when none can, or where nothing is. */
-function writerOf(folder: string): string | null {
+function writerOf(folder: string, foreignWriter: (path: string) => string | null): string | null {
     for (let at = folder, isSticky = false; ; at = dirname(at)) {
         const fault: string | null = isSticky ? null : foreignWriter(at);
         if (fault !== null && fault !== 'missing') {

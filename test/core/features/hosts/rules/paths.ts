@@ -12,6 +12,7 @@ import {
     folderFault,
     resolvePath
 } from '../../../../../core/src/features/hosts/rules/paths.ts';
+import { foreignWriter } from '../../../../../registry/src/index.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -41,7 +42,7 @@ after(async () => {
 const places = () => ({
     folders: [inside('data'), inside('engine')],
     sockets: [inside('engine/admin.sock')],
-    isShared: false
+    foreignWriter: null
 });
 
 describe('resolvePath', () => {
@@ -76,7 +77,7 @@ describe('folderFault', () => {
     });
 
     it("refuses a folder that another user may write, where the engine runs as the panel's user", () => {
-        const shared = { ...places(), isShared: true };
+        const shared = { ...places(), foreignWriter };
         const fault = (path: string): string | null => folderFault(inside(path), shared);
         expect(fault('www/site')).to.be.null();
         for (const [path, mode] of [
