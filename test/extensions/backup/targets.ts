@@ -1,5 +1,8 @@
 /** Repositories over the network, on real servers: backed up to, copied between, restored from; and what a wrong credential does. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -8,6 +11,7 @@ import * as Lab from '@hapi/lab';
 import { type RcloneServer, serveFolder } from '../../support/servers/storage/rclone.ts';
 import { openS3, type S3Server } from '../../support/servers/storage/s3.ts';
 import { openSshd, type SshServer } from '../../support/servers/storage/sshd.ts';
+import { until } from '../../support/until.ts';
 import { type BackupRig, createBackupRig } from './rig.ts';
 
 export const lab = Lab.script();
@@ -19,6 +23,69 @@ async function forEach<T>(
     work: (name: string, value: T) => Promise<void>
 ): Promise<void> {
     await Promise.all(Object.entries(all).map(([name, value]) => work(name, value)));
+}
+
+/** How many bytes of the client pass before it is hindered: more than a request that asks, less than one that brings a file. */
+const hinderedAfter = 50_000;
+
+/** The way to a server, on which what brings files is hindered: its connection is cut three times, or each goes on to nowhere. */
+class Way {
+    hindrance: 'cut' | 'stall' | null = null;
+    hindered = 0;
+    readonly #sockets = new Set<Socket>();
+    readonly #server: Server;
+
+    private constructor(port: number) {
+        this.#server = createServer((client) => {
+            const server = connect(port, '127.0.0.1');
+            let passed = 0;
+            let isStalled = false;
+            client.on('data', (chunk) => {
+                passed += chunk.length;
+                if (passed > hinderedAfter && this.hindrance !== null && !isStalled) {
+                    this.hindered += 1;
+                    isStalled = this.hindrance === 'stall';
+                    if (this.hindrance === 'cut') {
+                        this.hindrance = this.hindered < 3 ? 'cut' : null;
+                        client.resetAndDestroy();
+                        return;
+                    }
+                }
+                if (!isStalled) {
+                    server.write(chunk);
+                }
+            });
+            server.pipe(client);
+            for (const [one, other] of [
+                [client, server],
+                [server, client]
+            ] as const) {
+                this.#sockets.add(one);
+                one.once('close', () => {
+                    this.#sockets.delete(one);
+                    other.destroy();
+                });
+                one.on('error', () => other.destroy());
+            }
+        });
+    }
+
+    static async to(port: number): Promise<Way> {
+        const way = new Way(port);
+        way.#server.listen(0, '127.0.0.1');
+        await once(way.#server, 'listening');
+        return way;
+    }
+
+    get port(): number {
+        return (this.#server.address() as AddressInfo).port;
+    }
+
+    async close(): Promise<void> {
+        this.#sockets.forEach((socket) => socket.destroy());
+        this.#server.close();
+        await once(this.#server, 'close');
+    }
 }
 
 describe('repositories of @portico/plugin-backup', { timeout: 180_000 }, () => {
@@ -159,6 +226,57 @@ describe('repositories of @portico/plugin-backup', { timeout: 180_000 }, () => {
             expect(task.result, `${type}: ${JSON.stringify(task.error)}`).to.equal({ copied: 1 });
             expect((await rig.made('GET', `/repositories/${to}/snapshots`)).length).to.equal(1);
         });
+    });
+
+    it('are whole after a target that cuts connections, and let go of one that stalls', async () => {
+        const [cutting, stalling] = await Promise.all([Way.to(rest.port), Way.to(rest.port)]);
+        const planTo = async (name: string, { port }: Way) => {
+            const repositoryId = await rig.repository({
+                ...{ name, type: 'rest', url: `http://127.0.0.1:${port}/${name}/` },
+                ...{ username: rest.username, loginPassword: rest.password }
+            });
+            const folder = join(rig.root, `of-${name}`);
+            mkdirSync(folder);
+            writeFileSync(join(folder, 'data'), randomBytes(1_000_000));
+            const sources = [{ type: 'folder', path: folder }];
+            const { id } = await rig.made('POST', '/plans', { name, repositoryId, sources, retries: 0 });
+            return { repositoryId, planId: id as number };
+        };
+        const isWhole = async (repositoryId: number): Promise<void> => {
+            const check = await rig.ended('POST', `/repositories/${repositoryId}/check`, {
+                readPercent: 100
+            });
+            expect([check.state, check.error]).to.equal(['succeeded', null]);
+        };
+        try {
+            await Promise.all([
+                (async () => {
+                    const { repositoryId, planId } = await planTo('cut', cutting);
+                    cutting.hindrance = 'cut';
+                    const run = await rig.run(planId);
+                    expect([run.state, run.message]).to.equal(['succeeded', null]);
+                    expect(cutting.hindered).to.be.above(1);
+                    await isWhole(repositoryId);
+                })(),
+                (async () => {
+                    const { repositoryId, planId } = await planTo('stalled', stalling);
+                    stalling.hindrance = 'stall';
+                    const { id } = await rig.made('POST', `/plans/${planId}/run`, {});
+                    await until(() => stalling.hindered > 0, 'a connection that stalls');
+                    await rig.made('DELETE', `/runs/${id}`);
+                    const read = () => rig.made('GET', `/runs/${id}`);
+                    await until(async () => (await read()).finishedAt !== null, 'the end of the run');
+                    expect((await read()).state).to.equal('cancelled');
+                    stalling.hindrance = null;
+                    const run = await rig.run(planId);
+                    expect([run.state, run.message]).to.equal(['succeeded', null]);
+                    expect(readdirSync(join(rig.root, 'rest/stalled/locks'))).to.equal([]);
+                    await isWhole(repositoryId);
+                })()
+            ]);
+        } finally {
+            await Promise.all([cutting.close(), stalling.close()]);
+        }
     });
 
     it('say that a target does not answer, and keep what was there', async () => {

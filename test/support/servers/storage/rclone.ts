@@ -6,6 +6,7 @@ import { end, untilOpen } from './sshd.ts';
 
 export interface RcloneServer {
     readonly url: string;
+    readonly port: number;
     readonly username: string;
     readonly password: string;
     close(): Promise<void>;
@@ -21,5 +22,5 @@ export async function serveFolder(protocol: 'restic' | 'webdav', folder: string)
         { stdio: 'ignore', env: { PATH: process.env['PATH'], HOME: folder } }
     );
     await untilOpen(port);
-    return { url: `http://127.0.0.1:${port}/`, username, password, close: () => end(child) };
+    return { url: `http://127.0.0.1:${port}/`, port, username, password, close: () => end(child) };
 }
