@@ -552,6 +552,17 @@ describe('createGateway', () => {
         expect(
             (await call('POST', '/api/upload', { headers: type, body: Buffer.alloc(1001) })).body.code
         ).to.equal(41300);
+        // What says that it is too long is refused before any of it is sent.
+        const announced = await new Promise<number>((resolve, reject) => {
+            const headers = { ...type, authorization: 'Bearer admin', 'content-length': 2 ** 32 };
+            const place = { host: '127.0.0.1', port, method: 'POST', path: '/api/upload', agent: false };
+            const sent = request({ ...place, headers }, (answer) => {
+                resolve(answer.statusCode ?? 0);
+                sent.destroy();
+            });
+            sent.on('error', reject).flushHeaders();
+        });
+        expect(announced).to.equal(413);
         const chunked = await new Promise<number>((resolve, reject) => {
             const sent = request(
                 {

@@ -62,7 +62,13 @@ function options<R extends Route>(
                                         ? Math.min(bodyTimeoutMs, (seconds ?? 30) * 1000 - 1)
                                         : false
                             }
-                          : { parse: false, output: 'stream', maxBytes, timeout: false }
+                          : // Counted by the route itself: hapi reads what is too long to its end before it refuses it.
+                            {
+                                parse: false,
+                                output: 'stream',
+                                maxBytes: Number.MAX_SAFE_INTEGER,
+                                timeout: false
+                            }
               })
     };
 }

@@ -54,8 +54,15 @@ export async function answerUpload(
     }
 }
 
-/** The body of a request: passes bytes on until there are too many, or until the caller may not go on. */
+/**
+ * The body of a request: passes bytes on until there are too many, or until the caller may not go on.
+ *
+ * @throws PAYLOAD_TOO_LARGE 41300 at once where the request says that it is too long
+ */
 export function limited({ payload, raw }: Request, { signal }: HttpCall, maxBytes: number): Transform {
+    if (Number(raw.req.headers['content-length']) > maxBytes) {
+        throw fail.PAYLOAD_TOO_LARGE({ limit: maxBytes });
+    }
     const source = payload as Readable;
     let seen = 0;
     const counter = new Transform({
