@@ -97,3 +97,8 @@ function fill(message: string, data: Readonly<Record<string, unknown>> | null): 
         data !== null && name in data ? String(data[name]) : place
     );
 }
+
+/** The message of an error; of another value that was thrown, its text. */
+export function messageOf(error: unknown): string {
+    return error instanceof Error ? error.message : String(error);
+}

@@ -1,5 +1,5 @@
 /** All that an extension may import of Portico. */
-export { createFailure, defineErrors, isFailure, statusOf } from './errors.ts';
+export { createFailure, defineErrors, isFailure, messageOf, statusOf } from './errors.ts';
 export type { Failure, FailureError, FailureFactory, FailureOptions, FailureRow } from './errors.ts';
 export { contract, definePlugin, isDefinition } from './definition.ts';
 export type {

@@ -1,4 +1,6 @@
 /** The hooks of the core that the plugin taps. */
+import { messageOf } from '@portico/sdk';
+
 import type { Services } from './services.ts';
 import type { Ctx } from './settings.ts';
 import { SiteBackups } from './sites/data/backups.ts';
@@ -79,8 +81,4 @@ async function restoreAll(
         }
     }
     return problems;
-}
-
-function messageOf(error: unknown): string {
-    return error instanceof Error ? error.message : String(error);
 }

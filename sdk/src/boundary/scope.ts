@@ -1,4 +1,5 @@
 /** Resources of a plugin generation and how to release them: last in, first out, each within a time limit. */
+import { messageOf } from '../errors.ts';
 import type { Release } from './protocol.ts';
 
 /** Milliseconds in which one resource must be released. */
@@ -43,7 +44,7 @@ export class Scope {
                 await within(patienceMs, async () => dispose());
                 released.push({ kind, name });
             } catch (error) {
-                leaked.push({ kind, name, error: error instanceof Error ? error.message : String(error) });
+                leaked.push({ kind, name, error: messageOf(error) });
             }
         }
         this.#held.clear();

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { Mutex } from '@portico/sdk';
+import { messageOf, Mutex } from '@portico/sdk';
 
 import { readLog } from '../../platform/log/file.ts';
 import type { Logger } from '../../platform/log/log.ts';
@@ -384,5 +384,3 @@ export class CaddyDriver implements EngineDriver {
         this.#asking = new AbortController();
     }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,5 +1,5 @@
 /** A plugin's fragments of the engine's configuration. Its taps are asked when it starts, when its settings change and when it asks for that, and never during an apply. */
-import { isFailure, type Outcome } from '@portico/sdk';
+import { isFailure, messageOf, type Outcome } from '@portico/sdk';
 import { type GenerationDocument, type Guest, within } from '@portico/sdk/host';
 
 import type { Logger } from '../../platform/log/log.ts';
@@ -63,7 +63,7 @@ export class FragmentTaps {
             this.#fault = null;
             return { plugin, version, ok: true, result: given };
         } catch (error) {
-            const message = messageOf(error);
+            const message = explain(error);
             this.#fault = message;
             log.warn("A plugin's fragments for the engine could not be put in place; its earlier ones stay", {
                 engine: message
@@ -91,7 +91,7 @@ export class FragmentTaps {
     }
 }
 
-function messageOf(error: unknown): string {
+function explain(error: unknown): string {
     const { engine, errors } = (isFailure(error) ? (error.data ?? {}) : {}) as {
         readonly engine?: unknown;
         readonly errors?: readonly { readonly message: string }[];
@@ -100,5 +100,5 @@ function messageOf(error: unknown): string {
         ...(typeof engine === 'string' ? [engine] : []),
         ...(errors ?? []).map(({ message }) => message)
     ];
-    return [error instanceof Error ? error.message : String(error), ...more].join('; ');
+    return [messageOf(error), ...more].join('; ');
 }

@@ -4,12 +4,11 @@ import { lookup as resolve } from 'node:dns/promises';
 import { realpathSync } from 'node:fs';
 import { isIP, type NetConnectOpts, Socket } from 'node:net';
 
-import { errors } from '@portico/sdk';
+import { errors, messageOf } from '@portico/sdk';
 import type { Grants, Scope } from '@portico/sdk/host';
 
 import { parseRange } from '../../platform/address/ip.ts';
 import { type Outbound, OutboundFailure, ownHeaders } from '../../platform/outbound/client.ts';
-import { messageOf } from './messages.ts';
 import type { NetworkPort } from './ports.ts';
 
 /** What the network of one generation needs. */

@@ -1,10 +1,9 @@
 /** The settings of one generation: opened from what is stored, checked by the plugin's code, sealed again. */
-import { isFailure } from '@portico/sdk';
+import { isFailure, messageOf } from '@portico/sdk';
 import { type Guest, mergeSettings, openSettings, sealSettings } from '@portico/sdk/host';
 
 import type { Keyring } from '../../platform/keys/keyring.ts';
 import { GenerationFault } from './generation/generation.ts';
-import { messageOf } from './messages.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 

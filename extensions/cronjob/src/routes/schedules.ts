@@ -1,5 +1,5 @@
 /** Routes that say when a schedule is due. They change nothing. */
-import { errors, joi } from '@portico/sdk';
+import { errors, joi, messageOf } from '@portico/sdk';
 
 import { describeSchedule } from '../schedule/describe.ts';
 import { timetableOfRow } from '../schedule/planning.ts';
@@ -93,7 +93,7 @@ function parseInput(options: TimetableOptions): Timetable {
     try {
         return timetableOf(options);
     } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         throw errors.invalid([{ path: 'schedule', message: `schedule cannot be understood: ${why}` }]);
     }
 }

@@ -1,4 +1,5 @@
 /** Parses schedules: cron expressions on the wall clock of a time zone, and `@reboot`. */
+import { messageOf } from '@portico/sdk';
 import { Cron } from 'croner';
 
 const macros: Readonly<Record<string, string>> = {
@@ -120,7 +121,7 @@ function createCron(expression: string, zone: string): Cron {
             fixedTimeRule: 'no-wildcard'
         });
     } catch (error) {
-        throw new Error((error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, ''), {
+        throw new Error(messageOf(error).replace(/^Cron\w+: /, ''), {
             cause: error
         });
     }

@@ -1,7 +1,7 @@
 /** Downloads a URL into a folder of a root. Each address, also that of a redirect, is checked when it is connected to. */
 import { createHash } from 'node:crypto';
 
-import { type Actor, errors, isFailure } from '@portico/sdk';
+import { type Actor, errors, isFailure, messageOf } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
 import { hashed } from '../files/content/hashing.ts';
@@ -225,5 +225,5 @@ function failed(why: string, status: number | null = null): Error {
 }
 
 function wordsOf(error: unknown): string {
-    return (error instanceof Error ? error.message : String(error)).replace(/^fetch failed: /, '');
+    return messageOf(error).replace(/^fetch failed: /, '');
 }

@@ -1,4 +1,6 @@
 /** One request to another system. */
+import { messageOf } from '@portico/sdk';
+
 import type { Ctx } from '../settings.ts';
 import { encodeOtlp, otlpHeaders } from './protocols/otlp.ts';
 import { encodeRemoteWrite, remoteWriteHeaders } from './protocols/remote-write.ts';
@@ -101,7 +103,7 @@ function reasonOf(error: unknown): string {
     while (inner instanceof Error && inner.cause instanceof Error) {
         inner = inner.cause;
     }
-    return inner instanceof Error ? inner.message : String(inner);
+    return messageOf(inner);
 }
 
 /** The other side may repeat what it was sent. */

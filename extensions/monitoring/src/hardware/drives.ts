@@ -1,5 +1,5 @@
 /** The drives of the machine, and what they say of themselves. */
-import { isFailure } from '@portico/sdk';
+import { isFailure, messageOf } from '@portico/sdk';
 
 import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
@@ -99,6 +99,6 @@ async function askDrive(ctx: Ctx, name: string, signal: AbortSignal): Promise<Dr
             return null;
         }
         signal.throwIfAborted();
-        return { ...noHealth, message: error instanceof Error ? error.message : String(error) };
+        return { ...noHealth, message: messageOf(error) };
     }
 }

@@ -1,5 +1,5 @@
 /** The continuous work: each interval it takes a sample, adds it to the history, evaluates the rules and publishes the events. */
-import { Mutex } from '@portico/sdk';
+import { messageOf, Mutex } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { RuleActions } from '../actions/actions.ts';
@@ -269,7 +269,7 @@ export class Monitor {
             this.#confirmAlerts();
             this.#writeError = null;
         } catch (error) {
-            const reason = error instanceof Error ? error.message : String(error);
+            const reason = messageOf(error);
             if (this.#writeError !== reason) {
                 this.#ctx.log.error('History could not be written', { error: reason });
             }

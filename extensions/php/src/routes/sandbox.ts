@@ -1,5 +1,5 @@
 /** Routes of a site's walls: the score, and owners of files. */
-import { joi, reply, taskSchema } from '@portico/sdk';
+import { joi, messageOf, reply, taskSchema } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
 import { scoreSandbox } from '../sandbox/score.ts';
@@ -74,7 +74,7 @@ function registerScore(ctx: Ctx, { releases, store }: Services): void {
             ).catch((error: unknown) => {
                 throw error instanceof Error && 'reason' in error
                     ? error
-                    : fail.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
+                    : fail.SITE_DOWN({ why: messageOf(error) });
             });
         }
     });

@@ -1,5 +1,5 @@
 /** Routes that start and stop sites, and that tell how they do. */
-import { joi } from '@portico/sdk';
+import { joi, messageOf } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
 import { readOpcache, readStatus, resetOpcache } from '../fpm/status.ts';
@@ -96,7 +96,7 @@ function registerStatus(ctx: Ctx, { machine, store }: Services): void {
         async handler({ params }) {
             const site = await store.get(params.id);
             const status = await readStatus(ctx, site, site.slot, site.revision).catch((error: unknown) => {
-                throw fail.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
+                throw fail.SITE_DOWN({ why: messageOf(error) });
             });
             const uid = (
                 await ctx
@@ -129,7 +129,7 @@ function registerOpcache(ctx: Ctx, { store }: Services): void {
             const site = await store.get(params.id);
             audit({ resourceId: site.id });
             await resetOpcache(ctx, site, site.slot).catch((error: unknown) => {
-                throw fail.SITE_DOWN({ why: error instanceof Error ? error.message : String(error) });
+                throw fail.SITE_DOWN({ why: messageOf(error) });
             });
             return null;
         }

@@ -3,7 +3,7 @@ import type Joi from 'joi';
 
 import type { Context } from '../../context/context.ts';
 import type { PluginDefinition } from '../../definition.ts';
-import { isFailure } from '../../errors.ts';
+import { isFailure, messageOf } from '../../errors.ts';
 import { joiSchemaOf } from '../../joi.ts';
 import { errors } from '../../plugin-errors.ts';
 import type { Bytes, Download, StreamEvent } from '../../routes/route.ts';
@@ -166,7 +166,7 @@ class GuestRuntime implements Guest {
             try {
                 await work(signal);
             } catch (error) {
-                failures.push(error instanceof Error ? error.message : String(error));
+                failures.push(messageOf(error));
             }
         }
         return { failures };
@@ -375,7 +375,7 @@ function ownFailure(error: unknown): Error {
     return isFailure(error)
         ? failureOf(error)
         : Object.assign(failureOf(error), {
-              message: error instanceof Error ? error.message : String(error)
+              message: messageOf(error)
           });
 }
 

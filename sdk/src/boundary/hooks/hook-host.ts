@@ -4,7 +4,7 @@
  */
 import { AsyncParallelHook, AsyncSeriesWaterfallHook } from 'tapable';
 
-import { createFailure, isFailure } from '../../errors.ts';
+import { createFailure, isFailure, messageOf } from '../../errors.ts';
 import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../../hooks.ts';
 import { deepFreeze } from '../plain.ts';
 import { type QuickCourse, runQuickly } from './quick-run.ts';
@@ -309,7 +309,7 @@ function failed(record: TapRecord, error: unknown): Outcome<unknown> {
         ...record.owner,
         ok: false,
         reason: isFailure(error) ? error.reason : 'TAP_FAILED',
-        message: error instanceof Error ? error.message : String(error)
+        message: messageOf(error)
     };
 }
 

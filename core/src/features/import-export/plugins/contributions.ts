@@ -1,7 +1,7 @@
 /** The own data of plugins in a document, beside their settings: plain JSON of limited size. One plugin's failure affects no other. */
 import { isDeepStrictEqual } from 'node:util';
 
-import { type ExportItem, joi, type Outcome, type RestoredItem } from '@portico/sdk';
+import { type ExportItem, joi, messageOf, type Outcome, type RestoredItem } from '@portico/sdk';
 
 import type { Reason } from '../../../platform/errors.ts';
 import { joiOf } from '../../../platform/validation.ts';
@@ -76,7 +76,7 @@ export async function collectContributions(
                 given.set(name, { package: packageName, version: all[0]?.version ?? '', items });
             }
         } catch (error) {
-            leftOut.push({ name, why: shortened(error instanceof Error ? error.message : String(error)) });
+            leftOut.push({ name, why: shortened(messageOf(error)) });
         }
     }
     return { given, leftOut, neverGiven };

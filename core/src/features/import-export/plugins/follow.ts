@@ -1,4 +1,6 @@
 /** The work for plugins after an import is durable. It may take long; a failure is reported and undoes nothing. */
+import { messageOf } from '@portico/sdk';
+
 import type { Following, PluginOutcome } from '../../../engine/section.ts';
 import type { Call } from '../../../platform/call.ts';
 import type { PluginCatalogue } from '../ports.ts';
@@ -70,8 +72,4 @@ export async function followPlugins({
         });
     }
     return result;
-}
-
-function messageOf(error: unknown): string {
-    return error instanceof Error ? error.message : String(error);
 }

@@ -9,7 +9,7 @@ import { channelOf, resource } from '../channels/channels.ts';
 import type { ChannelStore } from '../channels/store.ts';
 import type { DeliveryRow } from '../entities.ts';
 import type { DeliveryQuery, DeliveryView } from '../schema.ts';
-import { type Dispatcher, messageOf } from './dispatcher.ts';
+import { type Dispatcher, toMessage } from './dispatcher.ts';
 import { compose, messageId } from './message.ts';
 import type { DeliveryStore, NewDelivery } from './store.ts';
 
@@ -81,7 +81,7 @@ export class Deliveries {
         return db.write(async (tx) => {
             const due = (await store.hasten(tx, n, createdAt))
                 ? n
-                : await this.#enqueue(tx, { channelId, message: messageOf(row), createdAt, replayOf: n });
+                : await this.#enqueue(tx, { channelId, message: toMessage(row), createdAt, replayOf: n });
             tx.afterCommit(() => dispatcher.wake());
             return this.#complete(tx, call, channelId, due);
         });

@@ -5,6 +5,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomInt } from 'node:crypto';
 
+import { messageOf } from '@portico/sdk';
+
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import type { Logger } from '../../../platform/log/log.ts';
@@ -88,7 +90,7 @@ export class Dispatcher {
             return {
                 ok: false,
                 status: null,
-                error: error instanceof Error ? error.message : String(error),
+                error: messageOf(error),
                 response: null
             };
         } finally {
@@ -175,7 +177,7 @@ export class Dispatcher {
             if (channel === undefined || delivery === undefined) {
                 return;
             }
-            const attempt = await this.attempt(channel, messageOf(delivery));
+            const attempt = await this.attempt(channel, toMessage(delivery));
             if (this.#ending.signal.aborted && !attempt.ok) {
                 return;
             }
@@ -206,7 +208,7 @@ export class Dispatcher {
 }
 
 /** The message that a delivery carries. */
-export function messageOf({ messageId, event, severity, title, body }: DeliveryRow): Message {
+export function toMessage({ messageId, event, severity, title, body }: DeliveryRow): Message {
     return { id: messageId, event, severity: severity as Message['severity'], title, body };
 }
 

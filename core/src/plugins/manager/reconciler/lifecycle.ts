@@ -4,7 +4,7 @@
  * plugins that require the changed one are reconciled after it. Work on one plugin runs one at a time.
  */
 import type { Found, Place, PluginPackage, Registry } from '@portico/registry';
-import { KeyedMutex } from '@portico/sdk';
+import { KeyedMutex, messageOf } from '@portico/sdk';
 
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
@@ -276,7 +276,7 @@ export class Lifecycle {
 
     /** Stops a plugin that threw an error outside of every call, and marks it as failed. */
     handleUncaught(name: string, error: unknown): void {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = messageOf(error);
         this.#options.log.error('A plugin threw an uncaught error', { plugin: name, error });
         this.end(name, 'it threw an uncaught error', { stage: 'running', code: 'UNCAUGHT', message });
     }

@@ -3,7 +3,7 @@
  * `StartAborted`, which has the stage, a code and a sentence. What happens then is in `Lifecycle.markFailed`.
  */
 import type { Registry } from '@portico/registry';
-import type { PluginDefinition } from '@portico/sdk';
+import { messageOf, type PluginDefinition } from '@portico/sdk';
 
 import {
     type Generation,
@@ -187,6 +187,6 @@ function failureOf(error: unknown): Fault {
     return {
         stage: 'mounted',
         code: 'INTERNAL',
-        message: error instanceof Error ? error.message : String(error)
+        message: messageOf(error)
     };
 }

@@ -1,5 +1,5 @@
 /** Plugins as an export or import of the whole panel handles them: their settings, with the secrets apart from them. */
-import { isFailure } from '@portico/sdk';
+import { isFailure, messageOf } from '@portico/sdk';
 
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';
@@ -269,5 +269,5 @@ function faultsOf(error: unknown): readonly string[] {
         ((isFailure(error) ? error.data : null) as {
             readonly errors?: readonly { readonly message: string }[];
         } | null) ?? {};
-    return errors?.map(({ message }) => message) ?? [error instanceof Error ? error.message : String(error)];
+    return errors?.map(({ message }) => message) ?? [messageOf(error)];
 }

@@ -4,7 +4,7 @@
  * waiting requests go on. A failure before the lock leaves code and data as they were, byte for byte, and no request was refused.
  */
 import type { Found, PluginPackage } from '@portico/registry';
-import type { PluginDefinition } from '@portico/sdk';
+import { messageOf, type PluginDefinition } from '@portico/sdk';
 
 import { fail } from '../../../platform/errors.ts';
 import { type Generation, GenerationFault } from '../../runtime/generation/generation.ts';
@@ -161,11 +161,7 @@ async function restart(
         const fault =
             error instanceof GenerationFault
                 ? error
-                : new GenerationFault(
-                      'running',
-                      'START_FAILED',
-                      error instanceof Error ? error.message : String(error)
-                  );
+                : new GenerationFault('running', 'START_FAILED', messageOf(error));
         await lifecycle.markFailed(runtime, { stage: fault.stage, code: fault.code, message: fault.message });
     }
 }

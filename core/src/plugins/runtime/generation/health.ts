@@ -1,7 +1,7 @@
 /** Asks a plugin for its health. */
+import { messageOf } from '@portico/sdk';
 import { type Guest, within } from '@portico/sdk/host';
 
-import { messageOf } from '../messages.ts';
 import type { HealthReport } from './generation.ts';
 
 /** Runs the checks of these names, all at once. One that fails, or does not answer in time, is a failed one. */

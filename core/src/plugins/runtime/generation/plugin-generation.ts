@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 
 import type { EntityManager } from '@mikro-orm/sqlite';
 import { LeakDetector } from '@portico/registry';
-import { isFailure } from '@portico/sdk';
+import { isFailure, messageOf } from '@portico/sdk';
 import { type GenerationDocument, Grants, type Guest, labelOf, Scope, within } from '@portico/sdk/host';
 
 import type { Route } from '../../../server/http/route.ts';
@@ -18,7 +18,6 @@ import { createReach, type Reach } from '../files/lent.ts';
 import { FragmentTaps } from '../fragments.ts';
 import { confinedApi } from '../isolation/confined.ts';
 import { startGuest, withLeaks } from '../isolation/guest.ts';
-import { messageOf } from '../messages.ts';
 import { Network } from '../network.ts';
 import { providerOf } from '../partners/provider.ts';
 import type { MachinePorts, PluginHostPorts } from '../ports.ts';

@@ -1,10 +1,10 @@
 /** What a generation released when it ended, what it left behind, and what failed. */
 import type { LeakDetector } from '@portico/registry';
+import { messageOf } from '@portico/sdk';
 import { type Guest, type Release, type Scope, within } from '@portico/sdk/host';
 
 import type { Logger } from '../../../platform/log/log.ts';
 import type { Handles } from '../api/handles.ts';
-import { messageOf } from '../messages.ts';
 import type { UsageLog } from '../records/usage-log.ts';
 import type { Schedules } from '../schedules.ts';
 import type { ReleaseReport } from './generation.ts';

@@ -1,10 +1,9 @@
 /** The two steps in which code of a plugin first runs: its migrations, and its `setup`. */
 import type { LeakDetector } from '@portico/registry';
-import type { PluginDefinition } from '@portico/sdk';
+import { messageOf, type PluginDefinition } from '@portico/sdk';
 import type { GenerationDocument, Guest } from '@portico/sdk/host';
 
 import { openPluginDatabase, type PluginDatabase } from '../database.ts';
-import { messageOf } from '../messages.ts';
 import { GenerationFault } from './generation.ts';
 
 /** Opens the plugin's database and migrates it. @throws GenerationFault MIGRATION_FAILED */

@@ -2,7 +2,14 @@
 import { stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 
-import { errors, isFailure, type ServiceInfo, type ServiceLine, type ServiceOptions } from '@portico/sdk';
+import {
+    errors,
+    isFailure,
+    messageOf,
+    type ServiceInfo,
+    type ServiceLine,
+    type ServiceOptions
+} from '@portico/sdk';
 import { boundaryErrors, type Grants } from '@portico/sdk/host';
 
 import { ControlGroups } from '../../../platform/process/control-group/control-groups.ts';
@@ -125,7 +132,7 @@ export class PluginServices {
             const all = await services.list(owner);
             return all.length === 0 ? [] : [reportOf(all)];
         } catch (error) {
-            const evidence = error instanceof Error ? error.message : String(error);
+            const evidence = messageOf(error);
             return [{ name: 'services', state: 'degraded', evidence }];
         }
     }
@@ -222,9 +229,7 @@ function checkService(name: unknown, options: ServiceOptions): void {
             ...(privateFiles === undefined ? {} : { privateFiles })
         });
     } catch (error) {
-        throw isFailure(error)
-            ? error
-            : refused('options', error instanceof Error ? error.message : String(error));
+        throw isFailure(error) ? error : refused('options', messageOf(error));
     }
     const text = Object.entries(env ?? {}).find(
         ([, value]) => typeof value !== 'string' || value.includes('\0')

@@ -2,7 +2,15 @@
 import { stat } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type Child, errors, type Exit, type GroupLimits, isFailure, type Usage } from '@portico/sdk';
+import {
+    type Child,
+    errors,
+    type Exit,
+    type GroupLimits,
+    isFailure,
+    messageOf,
+    type Usage
+} from '@portico/sdk';
 
 import { fail } from '../../errors.ts';
 import { filledIn, type ShownValues, type Values, variablesOf } from '../../parameters/values.ts';
@@ -276,7 +284,7 @@ async function endRemaining(child: Child): Promise<string | null> {
         await child[Symbol.asyncDispose]();
         return null;
     } catch (error) {
-        return error instanceof Error ? error.message : String(error);
+        return messageOf(error);
     }
 }
 

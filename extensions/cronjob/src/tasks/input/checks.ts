@@ -1,5 +1,5 @@
 /** Checks of a task beyond the schemas. */
-import { errors } from '@portico/sdk';
+import { errors, messageOf } from '@portico/sdk';
 
 import { checkParameters } from '../../parameters/checks.ts';
 import { type Accounts, canRunAsOthers } from '../../runs/execution/accounts.ts';
@@ -61,7 +61,7 @@ function checkSchedule({ schedule, timezone }: Draft, now: number, report: Repor
             report('schedule', 'is never due: no date matches it');
         }
     } catch (error) {
-        report('schedule', `cannot be understood: ${error instanceof Error ? error.message : String(error)}`);
+        report('schedule', `cannot be understood: ${messageOf(error)}`);
     }
 }
 
@@ -88,7 +88,7 @@ function checkProgram(draft: Draft, before: Draft | null, report: Report): void 
         try {
             interpreterOf(script);
         } catch (error) {
-            report('script', `cannot be run: ${error instanceof Error ? error.message : String(error)}`);
+            report('script', `cannot be run: ${messageOf(error)}`);
         }
     }
 }

@@ -4,7 +4,7 @@ import { PanelError } from '@portico/sdk/page';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { Go } from '../location.ts';
-import { may, panel, parentOf, tell } from '../panel.ts';
+import { may, panel, parentOf, tell, textOf } from '../panel.ts';
 import { t } from '../words.ts';
 
 interface At {
@@ -58,7 +58,7 @@ function useFile({ root, path }: At): File {
             if (error instanceof PanelError && error.status === 412) {
                 setState('newer');
             } else {
-                await panel.toast(error instanceof Error ? error.message : String(error), 'bad');
+                await panel.toast(textOf(error), 'bad');
             }
         }
     };

@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 // eslint-disable-next-line no-restricted-imports -- it goes over a socket of ctx.dial, whose target was checked when it connected
 import { connect as startTls, type TLSSocket } from 'node:tls';
 
-import { type Context, isFailure } from '@portico/sdk';
+import { type Context, isFailure, messageOf } from '@portico/sdk';
 
 import { type Outcome, type Phases, ProbeFailure, type SeenCertificate } from './outcome.ts';
 
@@ -225,9 +225,4 @@ function forbidden(subject: string): ProbeFailure {
 function issuerOf(issuer: Readonly<Record<string, string | string[] | undefined>> | undefined): string {
     const { O: organization, CN: name } = issuer ?? {};
     return [organization, name].flatMap((part) => part ?? []).join(', ');
-}
-
-/** The words of any error. */
-export function messageOf(error: unknown): string {
-    return error instanceof Error ? error.message : String(error);
 }

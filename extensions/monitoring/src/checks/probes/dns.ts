@@ -2,8 +2,10 @@
 import { Resolver } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 
+import { messageOf } from '@portico/sdk';
+
 import { type CheckSpec, splitTarget } from '../spec.ts';
-import { type Attempt, messageOf } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import { ProbeFailure } from './outcome.ts';
 
 const noAnswers = new Set(['ENODATA', 'ENOTFOUND']);

@@ -4,8 +4,10 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 
+import { messageOf } from '@portico/sdk';
+
 import type { CheckSpec } from '../spec.ts';
-import { type Attempt, messageOf } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import { ProbeFailure } from './outcome.ts';
 
 /** How much of an answer is read. */

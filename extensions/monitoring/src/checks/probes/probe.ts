@@ -1,8 +1,8 @@
 /** Tries a check once. */
-import { isFailure } from '@portico/sdk';
+import { isFailure, messageOf } from '@portico/sdk';
 
 import type { CheckSpec } from '../spec.ts';
-import { Attempt, messageOf, type ProbeContext } from './attempt.ts';
+import { Attempt, type ProbeContext } from './attempt.ts';
 import { probeDns } from './dns.ts';
 import { probeHttp } from './http.ts';
 import { type Outcome, ProbeFailure } from './outcome.ts';

@@ -1,7 +1,7 @@
 /** Making sites and taking them away. Both can be cut at any moment: what is half done is taken back whole at the next start. */
 import { randomBytes } from 'node:crypto';
 
-import { type Actor, errors, isFailure, type TaskRun } from '@portico/sdk';
+import { type Actor, errors, isFailure, messageOf, type TaskRun } from '@portico/sdk';
 
 import type { Configurations } from '../../config/configurations.ts';
 import { usualPool } from '../../config/pool.ts';
@@ -146,7 +146,7 @@ export class Creation {
             site = await this.#provision(begun, actor, log);
             return await this.#make(site, run, application);
         } catch (error) {
-            log(`Taken back, because: ${error instanceof Error ? error.message : String(error)}`);
+            log(`Taken back, because: ${messageOf(error)}`);
             // A folder that was there before is another's.
             const isForeign = isFailure(error) && error.code === errors.conflict('').code;
             await this.#takeBackDatabase(site, error, actor);

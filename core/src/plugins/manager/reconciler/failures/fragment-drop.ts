@@ -1,4 +1,6 @@
 /** Removes from the engine what a plugin added to it, when an admin disables the plugin. */
+import { messageOf } from '@portico/sdk';
+
 import type { Logger } from '../../../../platform/log/log.ts';
 import type { FragmentsPort } from '../../../runtime/fragments.ts';
 
@@ -23,7 +25,7 @@ export function fragmentDrop(
                     error
                 });
                 sentences.push(
-                    `The engine still serves what ${plugin} gave it: ${error instanceof Error ? error.message : String(error)}. Disable it again to try once more`
+                    `The engine still serves what ${plugin} gave it: ${messageOf(error)}. Disable it again to try once more`
                 );
             }
         }
