@@ -30,7 +30,7 @@ export interface Skipped {
     readonly reason: string;
 }
 
-/** An npm registry. */
+/** The address of an npm registry. */
 export interface RegistryAddress {
     readonly url: string;
     /** Bearer token; null where it takes none. */

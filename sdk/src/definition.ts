@@ -87,7 +87,7 @@ export interface Migration {
     readonly up: readonly string[] | ((em: EntityManager) => Promise<void>);
 }
 
-/** What `definePlugin` takes. */
+/** What `definePlugin` takes: all that a plugin declares, and its `setup`. */
 export interface Definition<S extends AnySchema, R extends Tokens, O extends Tokens, C> {
     /** An object schema: every key is a setting. Secrets are `joi.secret()`. */
     readonly settings?: S;

@@ -16,7 +16,7 @@ export interface Failure {
     readonly data: Readonly<Record<string, unknown>> | null;
 }
 
-/** A thrown failure. */
+/** An error that carries the code and details of a failure. */
 export type FailureError = Error & Failure;
 
 /** One row of a table of failures: `message` may hold `{name}` places that are filled from the failure's data. */

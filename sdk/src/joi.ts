@@ -39,7 +39,7 @@ export interface SchemaMeta {
 /** A schema of joi's type `B` that accepts `T`. Ours comes first: an intersection resolves overloads in order. */
 export type SchemaOf<B extends Joi.Schema, T, P extends Presence = 'optional'> = Typed<B, T, P> & B;
 
-/** Any typed schema. */
+/** Any schema that carries the type of its value. */
 export type AnySchema = { readonly '~portico'?: { readonly value: unknown; readonly presence: Presence } };
 
 /** The value that a schema lets through. */

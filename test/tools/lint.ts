@@ -22,49 +22,49 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
     [
         'a shell from exec',
         source,
-        "import { exec } from 'node:child_process';\n/** Planted. */\nexport const e = exec;\n",
+        "import { exec } from 'node:child_process';\n/** Planted by a test. */\nexport const e = exec;\n",
         ['no-restricted-imports']
     ],
     [
         'child_process without its prefix',
         source,
-        "import { spawn } from 'child_process';\n/** Planted. */\nexport const s = spawn;\n",
+        "import { spawn } from 'child_process';\n/** Planted by a test. */\nexport const s = spawn;\n",
         ['no-restricted-imports']
     ],
     [
         'a shell from an option',
         source,
-        '/** Planted. */\nexport const options = { shell: true };\n',
+        '/** Planted by a test. */\nexport const options = { shell: true };\n',
         ['no-restricted-syntax']
     ],
     [
         'a shell from an option that is computed',
         source,
-        '/** Planted. */\nexport const options = (shell: boolean): object => ({ shell });\n',
+        '/** Planted by a test. */\nexport const options = (shell: boolean): object => ({ shell });\n',
         ['no-restricted-syntax']
     ],
     [
         'an unguarded request',
         source,
-        "/** Planted. */\nexport const answer = (): Promise<unknown> => fetch('http://10.0.0.1');\n",
+        "/** Planted by a test. */\nexport const answer = (): Promise<unknown> => fetch('http://10.0.0.1');\n",
         ['no-restricted-globals']
     ],
     [
         'a connection past the guarded client',
         source,
-        "import { connect } from 'node:net';\n/** Planted. */\nexport const c = connect;\n",
+        "import { connect } from 'node:net';\n/** Planted by a test. */\nexport const c = connect;\n",
         ['no-restricted-imports']
     ],
     [
         'a request past the guarded client',
         source,
-        "import { request } from 'node:https';\n/** Planted. */\nexport const r = request;\n",
+        "import { request } from 'node:https';\n/** Planted by a test. */\nexport const r = request;\n",
         ['no-restricted-imports']
     ],
     [
         'a whole network module',
         source,
-        "import * as http from 'node:http';\n/** Planted. */\nexport const r = http;\n",
+        "import * as http from 'node:http';\n/** Planted by a test. */\nexport const r = http;\n",
         ['no-restricted-imports']
     ],
     ['a word on the console', source, "console.log('here');\n", ['no-console']],
@@ -77,70 +77,86 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
     [
         'a disabled rule that disables nothing',
         source,
-        '// eslint-disable-next-line no-console -- nothing to see\n/** Planted. */\nexport const a = 1;\n',
+        '// eslint-disable-next-line no-console -- nothing to see\n/** Planted by a test. */\nexport const a = 1;\n',
         ['unused']
     ],
-    ['any', source, '/** Planted. */\nexport const a: any = 1;\n', ['@typescript-eslint/no-explicit-any']],
+    [
+        'any',
+        source,
+        '/** Planted by a test. */\nexport const a: any = 1;\n',
+        ['@typescript-eslint/no-explicit-any']
+    ],
     [
         'an ignored type error',
         source,
-        '// @ts-ignore\n/** Planted. */\nexport const a: string = 1;\n',
+        '// @ts-ignore\n/** Planted by a test. */\nexport const a: string = 1;\n',
         ['@typescript-eslint/ban-ts-comment']
     ],
     [
         'an interface with a prefix',
         source,
-        '/** Planted. */\nexport interface IHost { id: number }\n',
+        '/** Planted by a test. */\nexport interface IHost { id: number }\n',
         ['portico/name-form']
     ],
     ['an export without a comment', source, 'export const a = 1;\n', ['portico/documented-export']],
     [
+        'an export whose comment says nothing',
+        source,
+        '/** A port. */\nexport interface Port { id: number }\n',
+        ['portico/documented-export']
+    ],
+    [
         'a cast without a reason',
         source,
-        '/** Planted. */\nexport const a = 1 as unknown as string;\n',
+        '/** Planted by a test. */\nexport const a = 1 as unknown as string;\n',
         ['portico/explained-cast']
     ],
     [
         'a word that the glossary replaces',
         source,
-        '/** Planted. */\nexport class EngineKeeper {}\n',
+        '/** Planted by a test. */\nexport class EngineKeeper {}\n',
         ['portico/glossary']
     ],
     [
         'a member with such a word',
         source,
-        '/** Planted. */\nexport interface Plugins { settlePlugin(): void }\n',
+        '/** Planted by a test. */\nexport interface Plugins { settlePlugin(): void }\n',
         ['portico/glossary']
     ],
     [
         'a comment that hides who acts',
         source,
-        '/** For whoever asks. */\nexport const a = 1;\n',
+        '/** For whoever asks the panel. */\nexport const a = 1;\n',
         ['portico/glossary']
     ],
     [
         'a message that hides who acts',
         source,
-        "/** Planted. */\nexport const a = 'Somebody holds the lock';\n",
+        "/** Planted by a test. */\nexport const a = 'Somebody holds the lock';\n",
         ['portico/glossary']
     ],
-    ['a constant in capitals', source, '/** Planted. */\nexport const LIMIT = 1;\n', ['portico/name-form']],
+    [
+        'a constant in capitals',
+        source,
+        '/** Planted by a test. */\nexport const LIMIT = 1;\n',
+        ['portico/name-form']
+    ],
     [
         'a function that fits no screen',
         source,
-        `/** Planted. */\nexport function tell(): void {\n${'    void 0;\n'.repeat(80)}}\n`,
+        `/** Planted by a test. */\nexport function tell(): void {\n${'    void 0;\n'.repeat(80)}}\n`,
         ['max-lines-per-function']
     ],
     [
         'two imports of one module',
         source,
-        "import type { Stats } from 'node:fs';\nimport { statSync } from 'node:fs';\n/** Planted. */\nexport const a = (path: string): Stats => statSync(path);\n",
+        "import type { Stats } from 'node:fs';\nimport { statSync } from 'node:fs';\n/** Planted by a test. */\nexport const a = (path: string): Stats => statSync(path);\n",
         ['no-duplicate-imports']
     ],
     [
         'imports in another order',
         source,
-        "import type { Logger } from './log.ts';\nimport type { Stats } from 'node:fs';\n\n/** Planted. */\nexport type Both = Logger | Stats;\n",
+        "import type { Logger } from './log.ts';\nimport type { Stats } from 'node:fs';\n\n/** Planted by a test. */\nexport type Both = Logger | Stats;\n",
         ['simple-import-sort/imports']
     ],
     [
@@ -161,7 +177,7 @@ const fine: [what: string, file: string, code: string][] = [
     [
         'a cast with its reason',
         source,
-        '// The parser has checked the form.\n/** Planted. */\nexport const a = 1 as unknown as string; // checked by the parser\n'
+        '// The parser has checked the form.\n/** Planted by a test. */\nexport const a = 1 as unknown as string; // checked by the parser\n'
     ],
     [
         'a word that only contains a refused one',
@@ -181,12 +197,12 @@ const fine: [what: string, file: string, code: string][] = [
     [
         'a server',
         source,
-        "import { createServer } from 'node:http';\n/** Planted. */\nexport const s = createServer;\n"
+        "import { createServer } from 'node:http';\n/** Planted by a test. */\nexport const s = createServer;\n"
     ],
     [
         'a connection of the guarded client',
         'core/src/platform/outbound/dial.ts',
-        "import { connect } from 'node:net';\n/** Planted. */\nexport const c = connect;\n"
+        "import { connect } from 'node:net';\n/** Planted by a test. */\nexport const c = connect;\n"
     ],
     ['the console in the command line', 'core/src/main.ts', "console.log('here');\n"]
 ];

@@ -57,26 +57,36 @@ const explainedCast = {
     }
 };
 
-/** Everything that a file exports has a doc comment. */
+/** A sentence with a subject and a verb has at least so many words. */
+const fewestWords = 4;
+const wordsOf = (text) => text.split(/[\s*]+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+
+/** Everything that a file exports has a doc comment, which says more than the name: a sentence, and not two words. */
 const documentedExport = {
     meta: {
         type: 'suggestion',
         schema: [],
-        messages: { missing: '{{name}} is exported: say in `/** … */` what it is.' }
+        messages: {
+            missing: '{{name}} is exported: say in `/** … */` what it is.',
+            short: 'Say in a sentence what {{name}} is: its shape, its unit, its limit, or what a reader cannot see from the name.'
+        }
     },
     create: (context) => ({
         'ExportNamedDeclaration[declaration], ExportDefaultDeclaration'(node) {
             const { declaration } = node;
             const before = context.sourceCode.getCommentsBefore(node).at(-1);
+            const name =
+                declaration.id?.name ?? declaration.declarations?.[0]?.id.name ?? 'The default export';
             if (
                 before?.type === 'Block' &&
                 before.value.startsWith('*') &&
                 before.loc.end.line >= node.loc.start.line - 1
             ) {
+                if (wordsOf(before.value).length < fewestWords) {
+                    context.report({ loc: before.loc, messageId: 'short', data: { name } });
+                }
                 return;
             }
-            const name =
-                declaration.id?.name ?? declaration.declarations?.[0]?.id.name ?? 'The default export';
             // Overloads of one function share the comment of the first.
             const position = context.sourceCode.ast.body.indexOf(node);
             const previous = context.sourceCode.ast.body[position - 1]?.declaration;

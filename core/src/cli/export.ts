@@ -16,7 +16,7 @@ interface Document {
 const patienceMs = 15 * 60_000;
 const longestDocument = 512 * 1024 * 1024;
 
-/** The command `export`. */
+/** The command `export`, which writes one document of the whole panel. */
 export const exportCommand: Command = {
     name: 'export',
     positionals: ['[file]'],

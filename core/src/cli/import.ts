@@ -40,7 +40,7 @@ interface Task {
 const patienceMs = 15 * 60_000;
 const pauseMs = 300;
 
-/** The command `import`. */
+/** The command `import`, which plans and applies a document in the running panel. */
 export const importCommand: Command = {
     name: 'import',
     positionals: ['<file>'],

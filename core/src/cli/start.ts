@@ -4,7 +4,7 @@ import type { Command } from './command/command.ts';
 import { CommandError, explainFileError, systemCode } from './command/command-error.ts';
 import { databasePath } from './panel/data-folder.ts';
 
-/** The command `start`. */
+/** The command `start`, which runs the panel until a signal ends it. */
 export const start: Command = {
     name: 'start',
     positionals: [],

@@ -4,7 +4,7 @@ import type { Notification } from '@portico/sdk';
 import type { CoreEvent } from '../features/notifications/event-names.ts';
 import type { CoreHooks } from '../platform/hooks.ts';
 
-/** Where notifications go. */
+/** The port to which the core gives notifications for users. */
 export interface Notifier {
     /** Returns at once, and never throws. */
     notify(notification: Notification & { readonly event: CoreEvent }): void;

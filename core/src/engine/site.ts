@@ -103,7 +103,7 @@ export interface PhpContent {
     readonly index: readonly string[];
 }
 
-/** One site, immutable. */
+/** One site as the engine serves it: a host with its defaults filled in. It never changes after it was made. */
 export interface Site {
     /** The host's id. */
     readonly id: number;
@@ -159,7 +159,7 @@ export interface PluginFragments {
     readonly apps: Readonly<Record<string, unknown>>;
 }
 
-/** By plugin. */
+/** The fragments of engine configuration by the name of the plugin that gave them. */
 export type EngineFragments = Readonly<Record<string, PluginFragments>>;
 
 /** The settings that the engine's configuration is rendered from. */

@@ -4,5 +4,5 @@ export interface Clock {
     now(): number;
 }
 
-/** The machine's clock. */
+/** The clock of the machine, in milliseconds since 1970. */
 export const systemClock: Clock = { now: () => Date.now() };

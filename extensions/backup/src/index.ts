@@ -18,7 +18,7 @@ import { settings } from './settings.ts';
 /** How often plans without a success are looked for. */
 const overdueSeconds = 600;
 
-/** The plugin. */
+/** The plugin `backup`: what it stores, and what it starts. */
 export default definePlugin({
     settings,
     entities,

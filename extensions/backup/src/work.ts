@@ -10,7 +10,7 @@ import type { CheckResult } from './repositories/stored.ts';
 import type { Restic } from './restic/restic.ts';
 import type { Ctx } from './settings.ts';
 
-/** Starts tasks. */
+/** Starts the tasks that check a repository and that drill a plan. */
 export class Work {
     readonly #ctx: Ctx;
     readonly #restic: Restic;

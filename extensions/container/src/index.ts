@@ -61,5 +61,5 @@ export function defineContainer(machine: Machine): PluginDefinition {
     });
 }
 
-/** The plugin. */
+/** The plugin `container`, on the machine that it runs on. */
 export default defineContainer(realMachine);

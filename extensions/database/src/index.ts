@@ -24,7 +24,7 @@ import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 import { start } from './start.ts';
 
-/** The plugin. */
+/** The plugin `database`: what it stores, and what it starts. */
 export default definePlugin({
     settings,
     entities,

@@ -16,7 +16,7 @@ export type DeploymentState =
     | 'cancelled'
     | 'superseded';
 
-/** A project. */
+/** The table of projects; secrets of a project are in tables of their own. */
 export const ProjectEntity = defineEntity({
     name: 'DeployProject',
     tableName: 'deploy_projects',

@@ -12,7 +12,7 @@ const tools = [
 /** The first git that connects to an address that it is given. */
 const leastGit = [2, 37] as const;
 
-/** Registers the checks. */
+/** Declares the health checks of accounts, tools and projects. */
 export function registerHealthChecks(ctx: Ctx, services: Services): void {
     ctx.health('account', async () => accountHealth(services));
     ctx.health('tools', async () => toolsHealth(ctx));

@@ -27,7 +27,7 @@ import { createServices } from './services.ts';
 import { settings } from './settings.ts';
 import { CleanUp } from './trash/clean-up.ts';
 
-/** The plugin. */
+/** The plugin `filemanager`: what it stores, and what it starts. */
 export default definePlugin({
     settings,
     entities,

@@ -14,7 +14,7 @@ const permitting = new Set([
     'panel'
 ]);
 
-/** Registers the taps. */
+/** Taps the hooks after which the list of tools may be another. */
 export function registerHooks(ctx: Ctx, { toolsChanged }: Services): void {
     ctx.hooks.tap('routes.changed', () => toolsChanged());
     ctx.hooks.tap('audit.recorded', ({ resource, outcome }) => {

@@ -15,7 +15,7 @@ import { registerToolRoutes } from './routes/tools.ts';
 import { clean, createServices } from './services.ts';
 import { settings } from './settings.ts';
 
-/** The plugin. */
+/** The plugin `mcpserver`: what it stores, and what it starts. */
 export default definePlugin({
     settings,
     entities,

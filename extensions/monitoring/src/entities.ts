@@ -11,7 +11,7 @@ import { SilenceEntity, silenceMigration } from './silences/entities.ts';
 import { trafficTables } from './traffic/rows.ts';
 import { topTable } from './traffic/top.ts';
 
-/** Alert rules. */
+/** The table of alert rules. */
 export const RuleEntity = defineEntity({
     name: 'MonitoringRule',
     tableName: 'rules',

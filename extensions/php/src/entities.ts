@@ -9,7 +9,7 @@ export type Template = 'empty' | 'php' | 'wordpress' | 'laravel';
 /** How the engine gets a site's certificate. */
 export type SslMode = 'auto' | 'internal';
 
-/** A site. */
+/** The table of sites. */
 export const SiteEntity = defineEntity({
     name: 'PhpSite',
     tableName: 'php_sites',

@@ -26,7 +26,7 @@ import type { PanelService } from './panel-service.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from './process.ts';
 import type { ServicesService } from './services.ts';
 
-/** Deeply read-only. */
+/** The type with every property read-only, at any depth. Dates and bytes stay as they are. */
 export type Frozen<T> = T extends Date | Uint8Array
     ? T
     : T extends object
@@ -147,7 +147,7 @@ export interface PluginAuditEntry {
     readonly after?: unknown;
 }
 
-/** A one-time ticket. */
+/** A one-time ticket, and when it ends. */
 export interface IssuedTicket {
     readonly ticket: string;
     readonly expiresAt: Date;
@@ -165,7 +165,7 @@ export interface Assets {
     readonly csp?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** `ctx.hooks`. */
+/** The service `ctx.hooks`, which taps hooks and publishes the plugin's own. */
 export interface HookService {
     /**
      * Adds a tap to a hook. A hook that is not published yet is no error: the tap waits for it. Guards, waterfalls, collecting hooks and

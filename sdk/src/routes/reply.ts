@@ -46,7 +46,7 @@ export interface ReplyOptions {
 /** Names of the headers that `list` hands to the host, which knows the request's own address and turns them into `Link`. */
 export const nextCursorHeader = 'x-portico-next';
 
-/** Makes answers. */
+/** Makes answers with another status than 200, or with headers. */
 export const reply = {
     /** 201 with the new object and where it is read. */
     created<T>(location: string, data: T, options: ReplyOptions = {}): Reply<T> {

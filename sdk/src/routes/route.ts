@@ -146,7 +146,7 @@ export interface JsonKind<P, Q, B, R, C> {
     handler(request: Request<In<P>, In<Q>, Body<B>> & C): Awaitable<Out<R> | Reply<Out<R>>>;
 }
 
-/** One server-sent event. */
+/** One server-sent event, as a handler yields it. */
 export interface StreamEvent {
     /** Default: none, which browsers show as `message`. */
     readonly event?: string;

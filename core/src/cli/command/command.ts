@@ -13,7 +13,7 @@ export interface Option {
     readonly description: string;
 }
 
-/** A command. */
+/** One command of the command line: what it is called, what it takes, and the function that runs it. */
 export interface Command {
     /** One or two words, as typed. */
     readonly name: string;

@@ -18,7 +18,7 @@ const restore = 'Stop the panel, keep a copy of the whole data folder, and put b
 const leewayMs = 60_000;
 const released = Date.UTC(2026, 0, 1);
 
-/** Checks the database. */
+/** Checks the database, which it opens read-only. What is wrong becomes a check that failed. */
 export function checkDatabase(config: Config): Check[] {
     const file = databasePath(config.dataDir);
     let db: Sqlite.Database | null = null;

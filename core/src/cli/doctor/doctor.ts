@@ -4,7 +4,7 @@ import type { Check } from './check.ts';
 
 const marks = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const;
 
-/** The command `doctor`. */
+/** The command `doctor`, which looks for faults of the machine and of the installation. */
 export const doctor: Command = {
     name: 'doctor',
     positionals: [],

@@ -4,7 +4,7 @@ import { usageError } from '../command/command-error.ts';
 import { toPlainText } from '../command/output.ts';
 import { withRunningPanel } from '../panel/with-panel.ts';
 
-/** The command `logs`. */
+/** The command `logs`, which prints lines of the engine or of one plugin, and follows them. */
 export const logs: Command = {
     name: 'logs',
     positionals: ['[plugin]'],

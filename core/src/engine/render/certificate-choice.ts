@@ -50,6 +50,6 @@ export class Coverage {
 export const coveringWildcard = (name: string): string =>
     `*${name.slice(name.indexOf('.') < 0 ? name.length : name.indexOf('.'))}`;
 
-/** Sorts by name. */
+/** Compares two objects by name, in the order of code units, for `sort`. */
 export const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
     a.name < b.name ? -1 : a.name > b.name ? 1 : 0;

@@ -114,6 +114,6 @@ export const explain = (site: Site, context: CompileContext): EngineConfig => {
     };
 };
 
-/** Sorts by id. */
+/** Compares two objects by id, in the order of code units, for `sort`. */
 export const byId = (a: { readonly id: string }, b: { readonly id: string }): number =>
     a.id < b.id ? -1 : a.id > b.id ? 1 : 0;

@@ -36,7 +36,7 @@ export const configSchema = joi.typed<unknown>(
     config.allow(null) as never
 );
 
-/** `GET /api/proxyengine/status`. */
+/** The data of `GET /api/proxyengine/status`. */
 export const statusSchema = joi.object({
     state: state.required(),
     running: joi.boolean().required(),
@@ -105,7 +105,7 @@ export const controlSchema = joi.object({
     error: joi.string().allow(null, '').required().description('Why some rows are still not served')
 });
 
-/** `GET /api/proxyengine/drift`. */
+/** The data of `GET /api/proxyengine/drift`. */
 export const driftSchema = joi.object({
     drifted: joi.boolean().required(),
     config: joi
@@ -155,7 +155,7 @@ const summary = {
 /** A page of revisions. */
 export const revisionListSchema = joi.array().items(joi.object(summary));
 
-/** One revision. */
+/** The data of one revision, with every change that it made. */
 export const revisionSchema = joi.object({
     ...summary,
     changes: joi
@@ -180,7 +180,7 @@ export const restoreSchema = joi.object({
     changed: joi.number().integer().required().description('How many hosts it changed')
 });
 
-/** `GET /api/proxyengine/upstreams`. */
+/** The data of `GET /api/proxyengine/upstreams`: one item for each address that the engine knows. */
 export const upstreamsSchema = joi.array().items(
     joi.object({
         address: joi.string().allow('').required(),

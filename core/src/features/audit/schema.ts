@@ -30,7 +30,7 @@ export const idParams = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
 });
 
-/** An entry. */
+/** One entry of the audit log as the API shows it. */
 export const entrySchema = joi.object({
     id: joi.number().integer().required(),
     at: joi.string().isoDate().required(),

@@ -2,7 +2,7 @@
 import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
-/** One DNS provider. */
+/** The table of DNS providers; their credentials are sealed. */
 export const DnsProviderEntity = defineEntity({
     name: 'DnsProvider',
     tableName: 'dns_provider',

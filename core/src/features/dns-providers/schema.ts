@@ -9,7 +9,7 @@ const type = () => joi.string().max(64).description('One of `GET /api/dns-provid
 const isDefault = () =>
     joi.boolean().description('Taken where a certificate names no provider. At most one is');
 
-/** Body of POST. */
+/** The body of `POST /api/dns-providers`. */
 export const providerCreate = joi.object({
     name: name().required(),
     type: type().required(),
@@ -116,7 +116,7 @@ export const testView = joi.object({
     log: joi.array().items(joi.string().allow('')).required()
 });
 
-/** A new provider. */
+/** A provider that is to be made, with its credentials in plain text. */
 export type ProviderCreate = Value<typeof providerCreate>;
 /** A change of a provider. */
 export type ProviderUpdate = Value<typeof providerUpdate>;

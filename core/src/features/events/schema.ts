@@ -71,7 +71,7 @@ export const panelEvents = {
     })
 };
 
-/** One event. */
+/** One event of the stream `GET /api/events`, told apart by its topic. */
 export type PanelEvent = EventOf<typeof panelEvents>;
 
 const topic = `(?:${topics.join('|')})`;

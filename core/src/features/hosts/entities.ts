@@ -2,7 +2,7 @@
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
-/** One host. */
+/** The table of hosts; fields with a form of their own are stored as JSON. */
 export const HostEntity = defineEntity({
     name: 'Host',
     tableName: 'host',

@@ -1,6 +1,6 @@
 /** Looks into JSON of strangers: what is not of the kind that is asked for is empty. */
 
-/** A JSON object. */
+/** Any JSON object whose members are not known yet. */
 export type Json = Readonly<Record<string, unknown>>;
 
 /** The value if it is an object; else an empty one. */

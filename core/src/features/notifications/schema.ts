@@ -60,7 +60,7 @@ const ignored = joi.any().description('Read only; ignored in a write');
 const readOnly = { id: ignored, passwordSet: ignored, createdAt: ignored, updatedAt: ignored };
 const version = joi.number().integer().min(1).description('Acts as If-Match');
 
-/** A new channel. */
+/** The body of `POST /api/settings/channels`; which fields are needed depends on `type`. */
 export const channelCreate = joi.object({
     name: name().required(),
     type: joi.string().valid('webhook', 'email').required(),
@@ -111,7 +111,7 @@ export const deliveryQuery = joi.object({
 
 const time = joi.string().isoDate();
 
-/** A channel. */
+/** A notification channel as the API shows it, without its secrets. */
 export const channelView = joi.object({
     id: joi.number().integer().required(),
     name: joi.string().required(),
@@ -132,7 +132,7 @@ export const channelView = joi.object({
     updatedAt: time.required()
 });
 
-/** A delivery. */
+/** One message to one channel, and how far its delivery got. */
 export const deliveryView = joi.object({
     n: joi.number().integer().required(),
     messageId: joi.string().required().description('`webhook-id`; the same for all attempts and replays'),

@@ -38,7 +38,7 @@ export const settingBody = joi.object({
     version: joi.number().integer().description('Acts as If-Match')
 });
 
-/** A setting. */
+/** One setting as the API shows it; the value of a secret is never shown. */
 export const settingView = joi.object({
     key: joi
         .string()
@@ -55,7 +55,7 @@ export const settingView = joi.object({
     version: joi.number().integer().required()
 });
 
-/** All settings. */
+/** The data of `GET /api/settings`: every setting, by key. */
 export const settingsView = joi.array().items(settingView);
 
 /** What the detection of addresses found. */

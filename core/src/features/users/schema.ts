@@ -41,7 +41,7 @@ export const userQuery = joi.object({
     cursor: joi.string().max(64)
 });
 
-/** A new user. */
+/** The body of `POST /api/users`. */
 export const newUser = joi.object({
     username: username.required(),
     password: password.required(),
@@ -63,7 +63,7 @@ export const changedUser = joi.object({
     ...readOnly
 });
 
-/** A user. */
+/** A user as the API shows it, without password and second factor. */
 export const user = joi.object({
     id: joi.number().integer().required(),
     username: joi.string().required(),
@@ -92,7 +92,7 @@ const permissions = joi
     .max(1000);
 const readOnlyOfRole = { fixed: ignored, createdAt: ignored, updatedAt: ignored };
 
-/** A new role. */
+/** The body of `POST /api/roles`: a role beside the fixed ones. */
 export const newRole = joi.object({
     name: joi
         .string()
@@ -113,7 +113,7 @@ export const changedRole = joi.object({
     ...readOnlyOfRole
 });
 
-/** A role. */
+/** A role as the API shows it; `createdAt` is null for the fixed ones. */
 export const roleView = joi.object({
     name: joi.string().required(),
     description: joi.string().allow('').required(),
@@ -124,7 +124,7 @@ export const roleView = joi.object({
     updatedAt: time.allow(null).required()
 });
 
-/** A permission. */
+/** A permission as the API shows it; `plugin` is null for those of the core. */
 export const permissionView = joi.object({
     name: joi.string().required(),
     title: joi.string().required(),

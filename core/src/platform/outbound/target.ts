@@ -7,7 +7,7 @@ import { OutboundFailure } from './failure.ts';
 const longestName = 254;
 const longestUrl = 8192;
 
-/** Where to connect. */
+/** The host and port of an outbound connection, as its URL names them. */
 export interface Target {
     /** A name without final dot, or an address without brackets. */
     readonly host: string;

@@ -120,7 +120,7 @@ export interface MandatesPort {
     end(call: Call, plugin: string, id: number): Promise<void>;
 }
 
-/** The panel itself. */
+/** The port through which plugins learn about the panel itself. */
 export interface PanelPort {
     /** The setting `panel.url`. */
     url(): string | null;
@@ -134,7 +134,7 @@ export interface PanelPort {
     rehearse(folder: string, signal: AbortSignal): Promise<PanelRehearsal>;
 }
 
-/** The panel's tasks. */
+/** The port through which plugins start and follow tasks of the panel. */
 export type TasksPort = Pick<Tasks, 'start' | 'get' | 'events' | 'cancel'>;
 
 /** The parts of the machine that plugins use. */

@@ -179,7 +179,7 @@ export function stream<
     };
 }
 
-/** Declares a WebSocket. */
+/** Declares a route of the core that is a WebSocket. */
 export function socket<P extends Any = undefined, Q extends Any = undefined>(
     route: SocketRoute<P, Q, CoreRequest> & CoreOnly
 ): Route {
@@ -193,14 +193,14 @@ export function socket<P extends Any = undefined, Q extends Any = undefined>(
     };
 }
 
-/** Declares an upload. */
+/** Declares a route of the core whose body is read as a stream. */
 export function upload<P extends Any = undefined, Q extends Any = undefined, R extends Any = undefined>(
     route: UploadRoute<P, Q, R, CoreRequest> & CoreOnly
 ): Route {
     return { ...route, kind: 'upload' };
 }
 
-/** Declares a download. */
+/** Declares a route of the core that answers with a file. */
 export function download<P extends Any = undefined, Q extends Any = undefined>(
     route: DownloadRoute<P, Q, CoreRequest> & CoreOnly
 ): Route {

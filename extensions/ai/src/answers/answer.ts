@@ -34,7 +34,7 @@ export interface AnswerParts {
 /** Why the plugin ends an answer by itself. */
 export const ending = 'The assistant is being stopped';
 
-/** Runs once. */
+/** Produces one answer of a model, from the first step to the last. An object of this class runs once. */
 export class Answer {
     readonly #parts: AnswerParts;
     readonly #steps: Step[] = [];

@@ -22,7 +22,7 @@ interface BriefingsOptions {
 /** Functions of earlier answers that stay in sight. */
 const mostUsed = 16;
 
-/** Makes briefings. */
+/** Prepares answers: what the model is told of the user's memories, and which routes of the panel it may use. */
 export class Briefings {
     readonly #options: BriefingsOptions;
 

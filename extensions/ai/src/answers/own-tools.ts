@@ -13,7 +13,7 @@ export interface OwnResult {
     readonly done: boolean;
 }
 
-/** A function. */
+/** A function that the model may call and that is no route of the panel. */
 export interface OwnTool {
     readonly definition: ModelTool;
     /** @returns null when the input has another form than the definition says */

@@ -36,7 +36,7 @@ interface Undo {
 const hostRemoval = 'hosts.remove';
 const noUndo = 'this route has no way back';
 
-/** Keeps changes. */
+/** Keeps which changes an assistant made, so that each can be shown and taken back. */
 export class Changes {
     readonly #ctx: Ctx;
     readonly #machine: Machine;

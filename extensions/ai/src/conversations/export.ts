@@ -3,7 +3,7 @@ import type { Download } from '@portico/sdk';
 
 import type { Conversation, Message } from './schema.ts';
 
-/** Makes the file. */
+/** Makes the downloadable file of one conversation. */
 export function exportOf(
     conversation: Conversation,
     messages: readonly Message[],

@@ -129,5 +129,5 @@ export const questionSchema = joi.object({
         .default([])
         .label('Attachments')
 });
-/** A question. */
+/** A checked question of a user to the assistant. */
 export type Question = Value<typeof questionSchema>;

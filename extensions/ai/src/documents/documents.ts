@@ -21,7 +21,7 @@ const composeSchema = JSON.parse(JSON.stringify(COMPOSE_SPEC_JSON), (key, value:
     (key === 'id' || key === '$schema') && typeof value === 'string' ? undefined : value
 ) as object;
 
-/** Checks documents. */
+/** Checks documents that the model wrote: compose files, Dockerfiles, scripts and hosts. */
 export class Documents {
     readonly #ctx: Ctx;
     #compose: ValidateFunction | null = null;

@@ -4,7 +4,7 @@ import type { Finding } from '../answers/events.ts';
 type Fields = Readonly<Record<string, unknown>>;
 type Severity = Finding['severity'];
 
-/** One check. */
+/** One check of the inspection: the route that it reads, and how it finds faults in the data. */
 export interface Check {
     /** The id of the route that it reads. */
     readonly route: string;

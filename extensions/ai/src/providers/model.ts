@@ -63,7 +63,7 @@ export interface ModelRequest {
     readonly signal: AbortSignal;
 }
 
-/** Asks models. */
+/** Asks models of all providers in one form. */
 export class Models {
     readonly #ctx: Ctx;
     readonly #patienceMs: number;

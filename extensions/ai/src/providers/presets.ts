@@ -40,7 +40,7 @@ export const presetSchema = joi.object({
         .label('On this machine')
         .meta({ ui: { column: 6 } })
 });
-/** A preset. */
+/** A checked preset, which says how a known provider is reached. */
 export type Preset = Value<typeof presetSchema>;
 
 const remote = (id: string, title: string, baseUrl: string, ...models: string[]): Preset => ({

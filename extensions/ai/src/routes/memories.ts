@@ -42,7 +42,7 @@ const params = joi.object({
         .meta({ ui: { ref: 'ai.memories' } })
 });
 
-/** Declares `/memories`. */
+/** Declares the routes below `/memories`. */
 export function registerMemoryRoutes(ctx: Ctx, services: Services): void {
     registerAll(ctx, services);
     registerOne(ctx, services);

@@ -149,7 +149,7 @@ const changedPolicy = joi.object({
     version
 });
 
-/** Declares `/policies`. */
+/** Declares the routes below `/policies`. */
 export function registerPolicyRoutes(ctx: Ctx, services: Services): void {
     const viewOf = async (row: PolicyRow): Promise<Value<typeof policySchema>> => {
         const { route, ...given } = await services.policies.actionOf(row);

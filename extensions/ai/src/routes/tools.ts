@@ -5,7 +5,7 @@ import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 import { toolView } from '../tools/catalogue.ts';
 
-/** Declares `/tools`. */
+/** Declares the routes below `/tools`. */
 export function registerToolRoutes(ctx: Ctx, { catalogue }: Services): void {
     ctx.route({
         method: 'GET',

@@ -13,7 +13,7 @@ export interface Payer {
     readonly username: string | null;
 }
 
-/** What was used. */
+/** What calls of models used: tokens of input and output, and their price. */
 export interface Spent {
     readonly input: number;
     readonly output: number;

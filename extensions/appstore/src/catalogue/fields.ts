@@ -14,7 +14,7 @@ export const architectures = joi
     .array()
     .items(joi.string().pattern(/^[a-z0-9]{2,20}$/, 'an architecture such as amd64'))
     .max(20);
-/** An id. */
+/** The id of an app, source or category: small letters, digits and `-`. */
 export const id = joi.string().pattern(idPattern, 'small letters, digits and -');
 /** A version: of semver, or any short word. */
 export const version = joi.string().pattern(/^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$/, 'a version such as 1.4.2');

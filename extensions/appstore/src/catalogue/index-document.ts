@@ -49,7 +49,7 @@ const indexSchema = joi.object({
     templates: joi.array().items(templateSchema).max(500).default([])
 });
 
-/** An index. */
+/** An index of a catalogue whose form was checked. */
 export type CatalogueIndex = Value<typeof indexSchema>;
 /** One app of an index. */
 export type IndexApp = CatalogueIndex['apps'][number];

@@ -4,7 +4,7 @@ import { parseDocument } from 'yaml';
 /** A mapping as plain data. */
 export type Tree = Record<string, unknown>;
 
-/** Tells a mapping. */
+/** Whether a parsed YAML value is a mapping, and neither a list nor a scalar. */
 export const isTree = (value: unknown): value is Tree =>
     value !== null && typeof value === 'object' && !Array.isArray(value);
 

@@ -35,7 +35,7 @@ export interface UpdateInput {
     readonly consent?: string | undefined;
 }
 
-/** The installed apps. */
+/** Reads and changes the installed apps. */
 export class Apps {
     readonly #parts: AppsParts;
 

@@ -10,7 +10,7 @@ import { stackOf } from './planning/layout.ts';
 import type { InstalledStore, Operation } from './store.ts';
 import { callOf, type Run, type Trial } from './trial.ts';
 
-/** What operations need. */
+/** What installs, updates and removals of apps work with. */
 export interface OperationParts {
     readonly ctx: Ctx;
     readonly store: InstalledStore;
@@ -20,7 +20,7 @@ export interface OperationParts {
     readonly machine: Machine;
 }
 
-/** What is begun. */
+/** What an operation is begun with: the app, the work, and the user or plugin that asked for it. */
 export interface Begin {
     readonly name: string;
     readonly kind: Operation['kind'];

@@ -8,7 +8,7 @@ import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 import { addressOf, type Layout, stackOf } from './planning/layout.ts';
 
-/** What is deployed. */
+/** One deployment that is tried: the compose file, the environment and the digests of its images. */
 export interface Target {
     readonly name: string;
     readonly title: string;
@@ -39,7 +39,7 @@ export const callOf = ({
     signal
 });
 
-/** Tries deployments. */
+/** Pulls the images of an app, deploys it, and waits until it is healthy. */
 export class Trial {
     readonly #ctx: Ctx;
     readonly #machine: Machine;

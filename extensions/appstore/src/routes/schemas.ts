@@ -46,7 +46,7 @@ export const consent = joi
     .description('The `consent` of the plan')
     .meta({ ui: { widget: 'hidden' } });
 
-/** Limits by service. */
+/** The field of an install that limits memory and processors, by the name of the service. */
 export const limits = joi
     .record(serviceLimits)
     .label('Limits')
@@ -61,7 +61,7 @@ export const published = joi.object({
     hostPort: joi.number().integer().min(1).max(65_535).required().label('Port')
 });
 
-/** Published ports. */
+/** The field of an install that publishes ports beyond the proxy. */
 export const publish = joi
     .array()
     .items(published)
@@ -133,7 +133,7 @@ export const difference = joi.object({
     findings: change.required().label('Policy')
 });
 
-/** A plan. */
+/** A plan as the API shows it. */
 export const planSchema = joi.object({
     images: joi
         .array()
@@ -204,7 +204,7 @@ export const wholeApp = joi.object({
     plan: joi.typed<unknown>(planSchema.allow(null).required()).label('Plan')
 });
 
-/** An installed app. */
+/** An installed app as the API shows it. */
 export const installedSchema = joi.object({
     name: joi.string().required().label('Name').meta(column(1)),
     key: joi.string().required().label('App').meta(column(2)),
@@ -314,7 +314,7 @@ export const installedSchema = joi.object({
         .meta({ ui: { column: false } })
 });
 
-/** A source. */
+/** A source of apps as the API shows it. */
 export const sourceSchema = joi.object({
     name: joi.string().required().label('Name').meta(column(1)),
     version: joi

@@ -8,7 +8,7 @@ import { type Converted, convertRuntipi } from './formats/runtipi.ts';
 import { appOf } from './repository.ts';
 import type { Sources } from './sources.ts';
 
-/** What is imported. */
+/** Files of another format that become an app of this store. */
 export interface ImportInput {
     readonly kind: 'runtipi' | 'casaos' | 'compose';
     readonly name: string;

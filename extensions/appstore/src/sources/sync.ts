@@ -9,7 +9,7 @@ import { readPortico, type Report } from './formats/portico.ts';
 import { readRepository } from './repository.ts';
 import { localSource, type Sources, type SyncResult } from './sources.ts';
 
-/** Syncs sources. */
+/** Fetches the content of sources, by their schedule and on request. */
 export class Syncs {
     readonly #ctx: Ctx;
     readonly #sources: Sources;

@@ -32,7 +32,7 @@ export interface WaitingUpdate {
 
 const pollMs = 500;
 
-/** Finds updates. */
+/** Finds newer versions of installed apps, and tells of each once. */
 export class Updates {
     readonly #ctx: Ctx;
     readonly #catalogue: Catalogue;

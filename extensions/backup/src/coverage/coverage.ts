@@ -18,7 +18,7 @@ export interface Subject {
     readonly name: string;
 }
 
-/** The report. */
+/** Which subjects of this machine a plan covers, and which it does not and why. */
 export interface CoverageReport {
     /** Age of the oldest newest success of what is covered; null when nothing is. */
     readonly worstAgeSeconds: number | null;
@@ -38,7 +38,7 @@ const hourMs = 60 * 60_000;
 /** A drill that is older proves little. */
 const drillMs = 90 * 24 * hourMs;
 
-/** Makes the report. */
+/** Makes the report on what is covered. */
 export class Coverage {
     readonly #ctx: Ctx;
     readonly #repositories: Repositories;

@@ -37,7 +37,7 @@ const cost = { N: 131_072, r: 8, p: 1 } as const;
 /** A kit that wants more than this of the machine is not opened. */
 const mostMemory = 512 * 1024 * 1024;
 
-/** Seals a kit. */
+/** Seals the content of a recovery kit under a passphrase. */
 export function sealKit(
     content: KitContent,
     passphrase: string,

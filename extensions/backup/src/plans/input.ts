@@ -153,15 +153,15 @@ export const changedPlan = joi.object({
 export type PlanInput = {
     readonly [K in keyof Value<typeof newPlan>]?: Value<typeof newPlan>[K] | undefined;
 };
-/** One source. */
+/** One checked source of a plan: what it backs up. */
 export type Source = Value<typeof sourceSchema>;
-/** A schedule. */
+/** The checked schedule of a plan. */
 export type Schedule = Value<typeof scheduleSchema>;
 /** When the repository is checked. */
 export type CheckRule = Value<typeof checkSchema>;
 /** When the plan is drilled. */
 export type DrillRule = Value<typeof drillSchema>;
-/** Keep rules. */
+/** The checked rules by which old snapshots are kept. */
 export type Keep = Value<typeof keepSchema>;
 
 /** Checks what the schema cannot say. @throws VALIDATION_FAILED 40001 */

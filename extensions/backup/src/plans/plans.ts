@@ -42,7 +42,7 @@ const mostPlans = 200;
 const hourMs = 60 * 60_000;
 const noKeep: Keep = { last: 0, hourly: 0, daily: 0, weekly: 0, monthly: 0, yearly: 0 };
 
-/** All plans. */
+/** Reads and changes the plans, and schedules their runs, checks and drills. */
 export class Plans {
     readonly #ctx: Ctx;
     readonly #repositories: Repositories;

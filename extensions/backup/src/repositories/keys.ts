@@ -6,7 +6,7 @@ import type { Restic } from '../restic/restic.ts';
 import type { Target } from '../targets/target.ts';
 import type { Repositories } from './repositories.ts';
 
-/** Changes passwords. */
+/** Adds, changes and removes the passwords of a repository. */
 export class Keys {
     readonly #restic: Restic;
     readonly #repositories: Repositories;

@@ -1,6 +1,6 @@
 /** Reads what restic prints: JSON, one document or one list a line. */
 
-/** One document. */
+/** One JSON document that restic printed on a line; its members are checked where they are read. */
 export type Document = Readonly<Record<string, unknown>>;
 
 const keptSaid = 8_192;

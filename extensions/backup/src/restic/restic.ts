@@ -47,7 +47,7 @@ const progressFps = '2';
 /** A call without a limit of its own ends after a day. */
 const longestSeconds = 86_400;
 
-/** Calls the program. */
+/** Runs the program restic for a repository. */
 export class Restic {
     readonly #ctx: Ctx;
 

@@ -23,7 +23,7 @@ const subject = {
         .meta({ ui: { column: 1 } })
 };
 
-/** Registers the routes. */
+/** Declares the routes of coverage and of recovery kits. */
 export function registerProtectionRoutes(ctx: Ctx, { coverage, kits }: Services): void {
     ctx.route({
         method: 'GET',

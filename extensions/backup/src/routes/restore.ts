@@ -48,7 +48,7 @@ const restoreSchema = joi.object({
     dryRun: joi.boolean().default(false).label('Only try')
 });
 
-/** Registers the route. */
+/** Declares the route that restores a snapshot. */
 export function registerRestoreRoute(ctx: Ctx, services: Services): void {
     const { restores } = services;
     ctx.route({

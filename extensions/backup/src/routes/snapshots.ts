@@ -7,7 +7,7 @@ import type { Ctx } from '../settings.ts';
 import type { Snapshot, SnapshotRecord } from '../snapshots/documents.ts';
 import { idParams, idSchema, period } from './common.ts';
 
-/** Where snapshots are. */
+/** The path of the snapshots of one repository. */
 export const base = '/repositories/{id}/snapshots';
 /** Path parameters of a snapshot. */
 export const params = joi.object({
@@ -66,7 +66,7 @@ export interface Place {
     readonly sid: string;
 }
 
-/** @throws NOT_FOUND 40400 */
+/** Finds a snapshot by the parameters of its path. @throws NOT_FOUND 40400 */
 export async function findSnapshot(
     { repositories, snapshots }: Services,
     { id, sid }: Place

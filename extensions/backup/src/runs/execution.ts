@@ -16,7 +16,7 @@ import { type Count, SourceTally } from './results.ts';
 import type { RunLog } from './run-log.ts';
 import type { SourceResult, Sources, StagedSource } from './sources.ts';
 
-/** What runs need. */
+/** What a run of a plan works with. */
 export interface RunServices {
     readonly ctx: Ctx;
     readonly restic: Restic;
@@ -47,7 +47,7 @@ export interface RunInput {
 const silenceMs = 15 * 60_000;
 const mostErrors = 100;
 
-/** Executes one run. */
+/** Executes one run of a plan, from its sources to the snapshot. */
 export class Execution {
     readonly #services: RunServices;
     readonly #input: RunInput;

@@ -1,6 +1,6 @@
 /** The log of a run: followed while it runs, stored with it when it ends. */
 
-/** One line. */
+/** One line of the log of a run; `at` is RFC 3339 in UTC. */
 export interface LogLine {
     readonly at: string;
     readonly level: 'info' | 'warning' | 'error';

@@ -37,7 +37,7 @@ const dayMs = 24 * 60 * 60_000;
 /** The longest wait before another try. */
 const longestBackoffMs = dayMs;
 
-/** All runs. */
+/** Starts, queues, repeats and lists the runs of all plans. */
 export class Runs {
     readonly #services: RunServices;
     readonly #scratch: Scratch;

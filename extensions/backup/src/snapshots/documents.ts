@@ -6,7 +6,7 @@ import type { SourceResult } from '../runs/sources.ts';
 /** Tag of snapshots that no rule removes. */
 export const pinTag = 'portico-pinned';
 
-/** One snapshot. */
+/** One snapshot as the API shows it; `time` is RFC 3339. */
 export interface Snapshot {
     readonly id: string;
     readonly time: string;

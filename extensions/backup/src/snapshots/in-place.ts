@@ -31,7 +31,7 @@ interface Journal {
 const journalName = 'in-place.json';
 const chunkBytes = 1024 * 1024;
 
-/** Places trees. */
+/** Puts restored trees where the original ones are. */
 export class InPlace {
     readonly #ctx: Ctx;
 

@@ -59,7 +59,7 @@ interface Part extends RestoreInput {
 /** A path as snapshots have them: absolute, without `.`, `..` and a slash at its end. */
 const plainPath = /^(\/(?!\.{1,2}(\/|$))[^/]+)+$/;
 
-/** What restores need. */
+/** What restores and their routes work with. */
 export interface RestoreServices {
     readonly ctx: Ctx;
     readonly restic: Restic;
@@ -69,7 +69,7 @@ export interface RestoreServices {
     readonly inPlace: InPlace;
 }
 
-/** Restores. */
+/** Restores what a snapshot holds to a folder, or to its original place. */
 export class Restores {
     readonly #services: RestoreServices;
 

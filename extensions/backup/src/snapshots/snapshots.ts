@@ -28,7 +28,7 @@ const mostDifferences = 10_000;
 /** A route has 30 seconds. */
 const answerSeconds = 25;
 
-/** Reads snapshots. */
+/** Reads the snapshots of repositories and their folders, and keeps what was read for the next call. */
 export class Snapshots {
     readonly #ctx: Ctx;
     readonly #restic: Restic;

@@ -32,7 +32,7 @@ const refusedTypes: ReadonlySet<string> = new Set([
 const refusedOptions = /command|_file$|_path$|^ssh$|socket|env_auth|^profile$|set_env|override/;
 const mostOutputBytes = 8 * 1024 * 1024;
 
-/** Asks rclone once. */
+/** Asks rclone for its backends, once for each start of the plugin. */
 export class Rclone {
     readonly #ctx: Ctx;
     #known: Promise<readonly Provider[]> | null = null;

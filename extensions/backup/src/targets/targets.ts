@@ -15,7 +15,7 @@ export interface Limits {
     readonly downloadKiBps: number | null;
 }
 
-/** Builds targets. */
+/** Builds the address and the environment with which restic reaches a target. */
 export class Targets {
     readonly #ctx: Ctx;
 

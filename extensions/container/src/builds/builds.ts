@@ -12,7 +12,7 @@ import { labelOf } from '../spec/spec.ts';
 import type { Storage } from '../storage/storage.ts';
 import { readJsonLines } from '../streams/frames.ts';
 
-/** What is built. */
+/** What an image is built from, and the name that it gets. */
 export interface BuildInput {
     /** The name that the image gets. */
     readonly tag: string;
@@ -54,7 +54,7 @@ const cpuperiod = 100_000;
 /** A shorter value would mask common words of the output. */
 const shortestMasked = 4;
 
-/** Builds images. */
+/** Builds images by the engine, and follows each build. */
 export class Builds {
     readonly #ctx: Ctx;
     readonly #engine: Engine;

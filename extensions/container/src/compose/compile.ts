@@ -15,7 +15,7 @@ import {
 import { type ComposeError, Problems } from './problems.ts';
 import { Fields, isTree } from './reader.ts';
 
-/** What is compiled. */
+/** The compose file of a stack with everything that its meaning depends on. */
 export interface ComposeInput {
     readonly name: string;
     readonly compose: string;

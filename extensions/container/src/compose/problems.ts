@@ -3,7 +3,7 @@ import type { FailureError } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
 
-/** One fault. */
+/** One fault of a compose file, with the place where it is. */
 export interface ComposeError {
     /** Dotted, such as `services.web.ports.0`. */
     readonly path: string;

@@ -5,7 +5,7 @@ import type { Problems } from './problems.ts';
 /** Where a value stands. */
 export type Path = readonly (string | number)[];
 
-/** Tells a mapping. */
+/** Whether a parsed YAML value is a mapping, and neither a list nor a scalar. */
 export const isTree = (value: unknown): value is Tree =>
     value !== null && typeof value === 'object' && !Array.isArray(value);
 

@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Inventory } from '../engine/inventory.ts';
 import { readFrames } from '../streams/frames.ts';
 
-/** A command. */
+/** A command that runs in a container, and its limits. */
 export interface ExecInput {
     readonly command: readonly string[];
     readonly user?: string | undefined;
@@ -14,7 +14,7 @@ export interface ExecInput {
     readonly timeoutSeconds: number;
 }
 
-/** What it gave. */
+/** What a command in a container gave back. */
 export interface ExecOutcome {
     /** Null: the time was over before the command was. */
     readonly exitCode: number | null;

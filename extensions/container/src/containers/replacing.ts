@@ -15,7 +15,7 @@ interface Replaced {
 /** A container that runs so long after it was made again has taken over. */
 const takeOverMs = 30_000;
 
-/** Replaces containers. */
+/** Replaces a container by one with another specification. */
 export class Replacing {
     readonly #inventory: Inventory;
     readonly #making: Making;

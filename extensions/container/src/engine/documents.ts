@@ -1,6 +1,6 @@
 /** Documents of the engine's API, as far as they are read here. Docker and Podman differ in what they leave out. */
 
-/** `GET /version`. */
+/** The engine's answer to `GET /version`, as far as it is read. */
 export interface EngineVersion {
     readonly Version: string;
     readonly ApiVersion: string;
@@ -27,7 +27,7 @@ export interface MountPoint {
     readonly Propagation?: string;
 }
 
-/** Labels by name. */
+/** Labels of an object of the engine, by name. */
 export type Labels = Readonly<Record<string, string>>;
 
 /** A row of `GET /containers/json`. */
@@ -133,7 +133,7 @@ export interface ContainerConfig {
     readonly Healthcheck?: EngineHealthcheck | null;
 }
 
-/** Times are nanoseconds. */
+/** The health check of a container as the engine writes it; times are nanoseconds. */
 export interface EngineHealthcheck {
     readonly Test?: readonly string[] | null;
     readonly Interval?: number;
@@ -142,7 +142,7 @@ export interface EngineHealthcheck {
     readonly StartPeriod?: number;
 }
 
-/** `GET /containers/{id}/json`. */
+/** The engine's answer to `GET /containers/{id}/json`, as far as it is read. */
 export interface InspectedContainer {
     readonly Id: string;
     readonly Name: string;
@@ -192,7 +192,7 @@ export interface ListedImage {
     readonly Size: number;
 }
 
-/** `GET /images/{name}/json`. */
+/** The engine's answer to `GET /images/{name}/json`, as far as it is read. */
 export interface InspectedImage {
     readonly Id: string;
     readonly RepoTags: readonly string[] | null;
@@ -203,7 +203,7 @@ export interface InspectedImage {
         (ContainerConfig & { readonly Volumes?: Readonly<Record<string, unknown>> | null }) | null;
 }
 
-/** A volume. */
+/** A volume as the engine describes it. */
 export interface EngineVolume {
     readonly Name: string;
     readonly Driver: string;
@@ -214,7 +214,7 @@ export interface EngineVolume {
     readonly UsageData?: { readonly Size: number; readonly RefCount: number } | null;
 }
 
-/** A network. */
+/** A network as the engine describes it. */
 export interface EngineNetwork {
     readonly Id: string;
     readonly Name: string;

@@ -17,7 +17,7 @@ const cutWhy = 'its answer was cut';
 /** The newest version of the API that this client speaks. */
 const newestApi = 41;
 
-/** One call. */
+/** The parameters of one call of the engine's API. */
 export interface EngineCall {
     readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
     /** Goes as JSON; bytes and streams go as they are, as a tar archive. */

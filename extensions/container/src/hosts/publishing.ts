@@ -15,7 +15,7 @@ export interface PublishedPort {
     readonly port: number;
 }
 
-/** Publishes ports. */
+/** Publishes a port of a container, or of a service of a stack, on the machine. */
 export class Publishing {
     readonly #parts: {
         readonly containers: Containers;

@@ -7,7 +7,7 @@ import { wholly } from '../engine/engine.ts';
 import { fail } from '../errors.ts';
 import { readJsonLines } from '../streams/frames.ts';
 
-/** One line. */
+/** One line of the progress that the engine sends while it pulls or builds. */
 export interface ProgressLine {
     readonly id?: string;
     readonly status?: string;

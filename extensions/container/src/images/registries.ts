@@ -27,7 +27,7 @@ export interface Login {
 /** Names by which Docker Hub is known. */
 const hub = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io', 'registry.hub.docker.com']);
 
-/** Keeps logins. */
+/** Keeps the logins at image registries, sealed, and finds the one for an image. */
 export class Registries {
     readonly #ctx: Ctx;
     readonly #engine: Engine;

@@ -19,7 +19,7 @@ export interface ExceptionRecord {
 export const isSubject = (text: string): boolean =>
     /^(container|stack):[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$/.test(text);
 
-/** Keeps the exceptions. */
+/** Keeps what an admin allows beyond the policy, by container or stack. */
 export class Exceptions {
     readonly #ctx: Ctx;
 

@@ -20,11 +20,11 @@ export interface JudgedSpec {
 const textOf = ({ rule, service, detail }: Finding): string =>
     `${service === null ? '' : `${service}: `}${rule} ${detail}`;
 
-/** @returns POLICY_REFUSED 42253 */
+/** Makes the error for a specification that the policy refuses. @returns POLICY_REFUSED 42253 */
 export const policyRefused = (findings: readonly Finding[]): FailureError =>
     fail.POLICY_REFUSED({ findings, what: findings.map(textOf).join(', ') });
 
-/** @returns SPEC_CONSENT_REQUIRED 40951 */
+/** Makes the error for a plan that exposes more than was agreed to. @returns SPEC_CONSENT_REQUIRED 40951 */
 export const consentRequired = (plan: { readonly exposure: Exposure }): FailureError =>
     fail.SPEC_CONSENT_REQUIRED({ plan, what: plan.exposure.added.map(textOf).join(', ') });
 

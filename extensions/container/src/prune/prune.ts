@@ -18,7 +18,7 @@ export const pruneKinds = ['containers', 'images', 'networks', 'volumes', 'build
 /** One of {@link pruneKinds}. */
 export type PruneKind = (typeof pruneKinds)[number];
 
-/** What is pruned. */
+/** Which unused objects of the engine are removed, and from which age on. */
 export interface PruneInput {
     readonly what: readonly PruneKind[];
     /** Also images with a name, and volumes with a name. */

@@ -54,7 +54,7 @@ export const resourceName = joi
     .pattern(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{1,127}$/, 'letters, digits, _ . and -')
     .required()
     .label('Name');
-/** Labels by name. */
+/** Labels by name, as a field of a body. */
 export const labelMap = joi.record(joi.string().allow('').max(10_000));
 
 /** Labels of something new. */

@@ -131,7 +131,7 @@ export const autoUpdate = joi
     })
     .label('Automatic update');
 
-/** A stack. */
+/** A stack as the API shows it. */
 export const stackSchema = joi.object({
     name: joi
         .string()

@@ -188,7 +188,7 @@ const fields = {
         .meta(advanced)
 };
 
-/** A new container. */
+/** The fields of a body that makes a container. */
 export const newSpecFields = {
     name: joi
         .string()

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 
 import type { Labels } from '../engine/documents.ts';
 
-/** A published port. */
+/** A port of a container that is published on the machine. */
 export interface Port {
     readonly containerPort: number;
     /** Null: the engine takes a free one. */
@@ -20,7 +20,7 @@ export interface VolumeOptions {
     readonly external: boolean;
 }
 
-/** A mount. */
+/** A volume, folder or tmpfs that a container sees at `target`. */
 export interface Mount {
     readonly type: 'volume' | 'bind' | 'tmpfs';
     /** An absolute path, or the name of a volume; null for a tmpfs and for a volume without a name. */

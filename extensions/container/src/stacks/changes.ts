@@ -38,7 +38,7 @@ export type StackAction = (typeof stackActions)[number];
 
 const usualDeploy = { start: true, waitSeconds: 60, onFailure: 'rollback', consent: null } as const;
 
-/** Changes stacks. */
+/** Makes, changes and removes stacks. */
 export class StackChanges {
     readonly #options: StackChangesOptions;
 

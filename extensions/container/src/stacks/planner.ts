@@ -37,7 +37,7 @@ export interface StackPlan {
     readonly current: ReadonlyMap<string, ListedContainer>;
 }
 
-/** What is planned. */
+/** What the plan of a stack is made from. */
 export interface PlanInput extends StackSource {
     readonly name: string;
     readonly owner: string | null;
@@ -49,7 +49,7 @@ export interface PlanInput extends StackSource {
     readonly digests?: Digests | undefined;
 }
 
-/** Makes plans. */
+/** Makes plans, which say what a stack would run and expose. */
 export class Planner {
     readonly #ctx: Ctx;
     readonly #inventory: Inventory;

@@ -23,7 +23,7 @@ export interface Revision extends NewRevision {
     readonly at: number;
 }
 
-/** Keeps stacks. */
+/** Keeps the stacks and their revisions in the database. */
 export class StackStore {
     readonly #ctx: Ctx;
 

@@ -17,7 +17,7 @@ export interface StacksOptions {
     readonly store: StackStore;
 }
 
-/** The stacks. */
+/** Reads the stacks with the state of their containers. */
 export class Stacks {
     readonly #options: StacksOptions;
 

@@ -2,7 +2,7 @@
 import type { Engine } from '../engine/engine.ts';
 import { readJsonLines } from './frames.ts';
 
-/** Something that happened. */
+/** An event of the engine; `at` is RFC 3339. */
 export interface EngineEvent {
     readonly at: string;
     readonly type: string;

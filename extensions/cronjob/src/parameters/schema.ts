@@ -6,7 +6,7 @@ import type { Mask } from '../tasks/input/work-input.ts';
 /** A value of a parameter. */
 export type ParameterValue = string | number | boolean;
 
-/** One parameter, complete. */
+/** One parameter of a task, with its defaults filled in. */
 export interface Parameter {
     /** As in `CRONJOB_PARAM_<NAME>`. */
     readonly name: string;
@@ -26,7 +26,7 @@ export interface Parameter {
 /** A parameter as bodies give it. */
 export type ParameterInput = Partial<Parameter> & { readonly name: string };
 
-/** Completes parameters. */
+/** Fills in what the parameters of a request leave out. */
 export function parametersOf(given: readonly ParameterInput[]): readonly Parameter[] {
     return given.map((each) => ({
         title: null,
@@ -60,7 +60,7 @@ const parameterName = joi
     .label('Name')
     .description('Capital letters, digits and underscores');
 
-/** The field `parameters`. */
+/** The field `parameters` of a task. */
 export const parametersField = joi
     .array()
     .items(

@@ -5,7 +5,7 @@ import type { TaskRow } from '../entities.ts';
 import type { Mask } from '../tasks/input/work-input.ts';
 import { fits, longestValue, type Parameter, type ParameterValue } from './schema.ts';
 
-/** Values by name. */
+/** The values of a task's parameters, by name. */
 export type Values = Readonly<Record<string, ParameterValue>>;
 /** Values by name as they are shown: those of secret parameters are masked. */
 export type ShownValues = Readonly<Record<string, ParameterValue | Mask>>;

@@ -20,7 +20,7 @@ interface Entry {
     readonly name: string;
 }
 
-/** Registers it. */
+/** Declares the route of the calendar. */
 export function registerCalendarRoute(ctx: Ctx, { now }: Services): void {
     ctx.route({
         method: 'GET',

@@ -35,7 +35,7 @@ const batch = joi.object({
     tags: joi.array().items(tag()).unique().max(20).default([]).label('Tags')
 });
 
-/** Registers them. */
+/** Declares the routes of tags, batches, clones and validation. */
 export function registerCollectionRoutes(ctx: Ctx, services: Services): void {
     registerTags(ctx);
     registerBatch(ctx, services);

@@ -32,7 +32,7 @@ const lineSchema = joi.object({
         .meta({ ui: { ref: 'cronjob.tasks' } })
 });
 
-/** Registers them. */
+/** Declares the routes that read and write the format of crontab. */
 export function registerCrontabRoutes(ctx: Ctx, services: Services): void {
     registerSources(ctx);
     registerImport(ctx, services);

@@ -60,7 +60,7 @@ const statisticsSchema = joi.object({
         .label('Days')
 });
 
-/** Registers them. */
+/** Declares the routes of statistics, and those that search and remove runs. */
 export function registerStatisticsRoutes(ctx: Ctx, services: Services): void {
     registerStatistics(ctx, services);
     registerSearch(ctx);

@@ -27,7 +27,7 @@ const triggerParams = joi.object({
         .label('Number')
 });
 
-/** Registers them. */
+/** Declares the routes of triggers, by which other programs start a task. */
 export function registerTriggerRoutes(ctx: Ctx, services: Services): void {
     registerList(ctx, services);
     registerCreation(ctx, services);

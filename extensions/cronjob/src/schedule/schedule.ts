@@ -12,7 +12,7 @@ const macros: Readonly<Record<string, string>> = {
     '@hourly': '0 * * * *'
 };
 
-/** A valid schedule. */
+/** A schedule that was parsed and is valid. */
 export interface Schedule {
     /** Whether it is due once after each boot of the machine, and at no time of the clock. */
     readonly reboot: boolean;

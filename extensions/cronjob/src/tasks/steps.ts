@@ -15,7 +15,7 @@ export interface Step {
 /** So many runs follow the first one of a chain at most. */
 export const deepest = 20;
 
-/** The field `then`. */
+/** The field `then` of a task: the tasks that start when it has ended. */
 export const thenField = joi
     .array()
     .items(

@@ -25,7 +25,7 @@ export interface CloneInput {
     readonly rows: number | null;
 }
 
-/** What clones need. */
+/** What the cloning of databases works with. */
 export interface ClonesOptions {
     readonly ctx: Ctx;
     readonly dumps: Dumps;
@@ -42,7 +42,7 @@ interface Content extends CloneContent {
 const keyBytes = 32;
 const foreignKeyStart = /^alter table [\s\S]* add constraint [\s\S]* foreign key /i;
 
-/** Makes clones. */
+/** Makes copies of databases, with rows that are masked before the copy has them. */
 export class Clones {
     readonly #options: ClonesOptions;
 

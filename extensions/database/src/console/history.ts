@@ -16,7 +16,7 @@ export type Ran = Omit<HistoryRow, 'id' | 'at'>;
 /** A statement of the history, to be read. */
 export type Remembered = HistoryRow;
 
-/** Keeps statements, sealed. */
+/** Keeps the statements that users ran in the console, sealed. */
 export class History {
     readonly #ctx: Ctx;
 

@@ -6,7 +6,7 @@ import type { Access, Cell, Kind, Session, TableName } from '../kinds/kind.ts';
 /** Values by the names of their columns. */
 export type Values = Readonly<Record<string, Cell>>;
 
-/** One change. */
+/** One change of a row of a table. */
 export interface Change {
     readonly op: 'insert' | 'update' | 'delete';
     /** Names the row; not for `insert`. */

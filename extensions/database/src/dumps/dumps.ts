@@ -27,7 +27,7 @@ export interface DumpsOptions {
     readonly target: FindTarget;
 }
 
-/** All dumps. */
+/** Makes, lists and removes the dumps of databases. */
 export class Dumps {
     readonly #options: DumpsOptions;
     /** Databases that are being dumped or restored: `server/database`. */

@@ -12,7 +12,7 @@ import type { DataFolder } from './folder.ts';
 import { checkScript, type Encoding, encodingOf, magicBytes, runScript, sqlOf } from './runner.ts';
 import type { Unfinished } from './unfinished.ts';
 
-/** What restoring needs. */
+/** What the restoring of dumps works with. */
 export interface RestoresOptions {
     readonly ctx: Ctx;
     readonly folder: DataFolder;
@@ -29,7 +29,7 @@ export interface Destination {
     readonly replaces: boolean;
 }
 
-/** Restores dumps. */
+/** Restores a dump beside the database, and replaces the database when all of it is there. */
 export class Restores {
     readonly #options: RestoresOptions;
 

@@ -7,7 +7,7 @@ import type { Servers } from '../servers/servers.ts';
 import type { Ctx } from '../settings.ts';
 import type { Dumps } from './dumps.ts';
 
-/** What schedules need. */
+/** What the schedules of dumps work with. */
 export interface DumpSchedulesOptions {
     readonly ctx: Ctx;
     readonly servers: Servers;

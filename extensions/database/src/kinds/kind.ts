@@ -364,7 +364,7 @@ export interface Kind {
     }): ConnectionGuide;
 }
 
-/** How to connect. */
+/** With what a connection to a server is opened. */
 export interface ConnectOptions {
     readonly address: Address;
     readonly login: Login;

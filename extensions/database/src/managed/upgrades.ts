@@ -23,7 +23,7 @@ const mostNames = 10;
 /** What an empty server takes. */
 const emptyBytes = 128 * 1024 * 1024;
 
-/** What upgrades need. */
+/** What upgrades of managed servers work with. */
 export interface UpgradesOptions {
     readonly ctx: Ctx;
     readonly connections: Connections;

@@ -10,7 +10,7 @@ import { swap } from './replacement/swap.ts';
 import { connect } from './session.ts';
 import { structure } from './structure.ts';
 
-/** The kind `mysql`. */
+/** The kind `mysql`: MySQL and MariaDB. */
 export const mysql: Kind = {
     name: 'mysql',
     defaultPort: 3306,

@@ -9,7 +9,7 @@ import type { Programs } from '../managed/kinds/programs.ts';
 import type { ManagedServer } from '../managed/rows.ts';
 import type { Archiver } from './archiver.ts';
 
-/** What they need. */
+/** What the files of logs for points in time are kept with. */
 export interface LogFilesOptions {
     readonly folder: DataFolder;
     readonly folders: Folders;

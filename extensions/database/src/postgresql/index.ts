@@ -9,7 +9,7 @@ import { isDenied } from './failures.ts';
 import { connect } from './session.ts';
 import { structure } from './structure.ts';
 
-/** The kind `postgresql`. */
+/** The kind `postgresql`: PostgreSQL and its dialect. */
 export const postgresql: Kind = {
     name: 'postgresql',
     defaultPort: 5432,

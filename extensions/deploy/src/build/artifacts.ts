@@ -16,7 +16,7 @@ export interface Artifact {
     readonly inventory: Inventory;
 }
 
-/** What is packed. */
+/** Which files of a checkout become an archive, and where it is written. */
 export interface Packing {
     readonly binds: readonly Bind[];
     /** Below the checkout; empty for all of it. */

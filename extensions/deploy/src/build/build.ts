@@ -7,7 +7,7 @@ import type { Remote } from '../git/git.ts';
 import type { Artifact } from './artifacts.ts';
 import type { ReleasePlan } from './plan.ts';
 
-/** One build. */
+/** What one build of a commit is made from. */
 export interface Build {
     readonly project: Project;
     readonly deployment: DeploymentRow & { readonly commit: string };

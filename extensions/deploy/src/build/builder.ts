@@ -32,7 +32,7 @@ interface Parts {
 /** A file of this size is no part of a build. */
 const fileBytes = 8 * 2 ** 30;
 
-/** Builds commits. */
+/** Builds a commit to what is deployed. */
 export class Builder {
     readonly #parts: Parts;
 

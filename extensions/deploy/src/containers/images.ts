@@ -12,7 +12,7 @@ import type { Ctx } from '../settings.ts';
 import { contextFiles } from './ignore.ts';
 import { imagesOf } from './plans.ts';
 
-/** What is built. */
+/** What the image of a commit is built from. */
 export interface ImageBuild {
     /** What programs of a build see, and the folder of the project in the checkout as the panel sees it. */
     readonly binds: readonly Bind[];

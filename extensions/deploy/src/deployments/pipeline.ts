@@ -56,7 +56,7 @@ export interface PipelineRun {
     beginSwitch(): void;
 }
 
-/** Runs deployments. */
+/** Runs the steps of a deployment. */
 export class Pipeline {
     readonly #parts: PipelineParts;
 

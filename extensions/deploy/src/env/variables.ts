@@ -5,7 +5,7 @@ import type { Project } from '../deployments/store.ts';
 import { GroupEntity, VariablesEntity } from '../entities.ts';
 import type { Ctx } from '../settings.ts';
 
-/** One variable. */
+/** One environment variable, and where it is set. */
 export interface Variable {
     readonly name: string;
     readonly value: string;

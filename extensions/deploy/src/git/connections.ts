@@ -31,7 +31,7 @@ export interface ConnectionConfig {
     readonly publicKey: string | null;
 }
 
-/** What is sealed. */
+/** The secrets of a connection to a git server, as they are sealed. */
 export interface ConnectionSecrets {
     readonly token?: string;
     readonly privateKey?: string;

@@ -173,7 +173,7 @@ export interface ProjectFacts {
     readonly hook: boolean;
 }
 
-/** Shows projects. */
+/** Makes what the API shows of projects. */
 export class ProjectViews {
     readonly #store: Store;
     readonly #processes: Processes;

@@ -24,7 +24,7 @@ const envelopeSchema = joi.object({
         .label('Signatures')
 });
 
-/** Registers the routes. */
+/** Declares the routes of artifacts: provenance, archive and cache. */
 export function registerArtifactRoutes(ctx: Ctx, services: Services): void {
     registerProvenance(ctx, services);
     registerArchive(ctx, services);

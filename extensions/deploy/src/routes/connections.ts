@@ -123,7 +123,7 @@ const answerSchema = joi.object({
     message: joi.string().required().label('Message')
 });
 
-/** Registers the routes. */
+/** Declares the routes of connections to git servers. */
 export function registerConnectionRoutes(ctx: Ctx, services: Services): void {
     registerReading(ctx, services);
     registerWriting(ctx, services);

@@ -9,7 +9,7 @@ import { previewSchema, previewView } from './previews.ts';
 
 const mostBytes = 5 * 2 ** 20;
 
-/** Registers the routes. */
+/** Declares the routes that make web hooks, and the one that takes them. */
 export function registerHookRoutes(ctx: Ctx, services: Services): void {
     registerMaking(ctx, services);
     registerTaking(ctx, services);

@@ -17,7 +17,7 @@ const lineSchema = joi.object({
 const buildEvents = { line: lineSchema, end: deploymentSchema };
 const releaseEvents = { line: lineSchema, end: deploymentSchema };
 
-/** Registers the streams. */
+/** Declares the streams of build logs and release logs. */
 export function registerLogRoutes(ctx: Ctx, services: Services): void {
     registerBuildLog(ctx, services);
     registerReleaseLog(ctx, services);

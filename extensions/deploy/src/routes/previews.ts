@@ -74,7 +74,7 @@ export function previewView(preview: Preview) {
     };
 }
 
-/** Registers the routes. */
+/** Declares the routes of previews of pull requests. */
 export function registerPreviewRoutes(ctx: Ctx, services: Services): void {
     registerReading(ctx, services);
     registerApproval(ctx, services);

@@ -12,7 +12,7 @@ import { projectParams } from './params.ts';
 
 const longestSeconds = 600;
 
-/** Registers the routes. */
+/** Declares the routes that detect how a project is built, and that run a command. */
 export function registerToolRoutes(ctx: Ctx, services: Services): void {
     registerDetection(ctx, services);
     registerExec(ctx, services);

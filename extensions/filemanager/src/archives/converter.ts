@@ -39,7 +39,7 @@ export interface ConverterInput {
     read(bytes: number): void;
 }
 
-/** Runs the programs. */
+/** Runs the programs that read and write archives, as an account without rights. */
 export class Converter {
     readonly #ctx: Ctx;
 

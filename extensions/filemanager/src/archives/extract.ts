@@ -33,7 +33,7 @@ export interface ExtractOptions {
     progress(fraction: number): void;
 }
 
-/** What unpacking needs. */
+/** What the unpacking of archives works with. */
 export interface ExtractParts {
     readonly scratch: Scratch;
     readonly quotas: Quotas;

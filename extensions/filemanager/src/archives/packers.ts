@@ -10,7 +10,7 @@ import type { TreeEntry } from '../files/tree.ts';
 import type { Converter } from './converter.ts';
 import type { WrittenFormat } from './format.ts';
 
-/** Writes one format. */
+/** Writes the entries of one archive, in one format. */
 export interface Packer {
     folder(name: string, found: TreeEntry): Promise<void>;
     file(name: string, found: TreeEntry, body: AsyncIterable<Uint8Array>): Promise<void>;

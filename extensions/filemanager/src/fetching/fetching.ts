@@ -33,7 +33,7 @@ export interface Fetched {
     readonly sha256: string;
 }
 
-/** Downloads files. */
+/** Downloads files from addresses of the network into a root. */
 export class Fetching {
     readonly #ctx: Ctx;
     readonly #writer: FileWriter;

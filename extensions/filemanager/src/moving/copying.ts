@@ -44,7 +44,7 @@ export interface CopyOptions {
     step(found: TreeEntry): void;
 }
 
-/** What was copied. */
+/** What a copy or a move of a tree did. */
 export interface Copied {
     /** Links and special files that were left out. */
     readonly skipped: number;

@@ -14,7 +14,7 @@ const views = [
     'terminals',
     'terminal'
 ] as const;
-/** What is shown. */
+/** One of the views of the page. */
 export type View = (typeof views)[number];
 
 /** A place in the file manager. */

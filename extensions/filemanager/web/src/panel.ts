@@ -90,7 +90,7 @@ export interface Favourite extends At {
     readonly missing: boolean;
 }
 
-/** A public link. */
+/** A public link to a file or folder. */
 export interface Share extends At {
     readonly id: number;
     readonly maker: string;
@@ -217,7 +217,7 @@ interface Operations {
     readonly 'tasks.cancel': { readonly path: ById; readonly data: unknown };
 }
 
-/** The panel. */
+/** The connection of this page to the panel. */
 export const panel = await connect<Operations>();
 
 /** Whether the user has a permission of this plugin. */

@@ -25,7 +25,7 @@ import { changeElements, replaceElements, wholeTable } from '../ruleset/commands
 import type { Ruleset } from '../ruleset/ruleset.ts';
 import type { Ctx } from '../settings.ts';
 
-/** A new ban. */
+/** An address that is to be banned, for how long and why. */
 export interface NewBan {
     readonly address: string;
     /** Null: until it is lifted. */
@@ -53,7 +53,7 @@ type BanPiece = Piece<number>;
 const shortest: Readonly<Record<Family, number>> = { ipv4: 16, ipv6: 48 };
 const families = ['ipv4', 'ipv6'] as const;
 
-/** All bans. */
+/** Keeps the bans, and the pieces of the ruleset that are made of them. */
 export class Bans {
     readonly #options: BansOptions;
     readonly #mutex = new Mutex();

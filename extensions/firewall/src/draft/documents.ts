@@ -6,7 +6,7 @@ import type { Ctx } from '../settings.ts';
 import { type FirewallDocument, planImport, type PlannedStep, toDocument } from './document.ts';
 import type { Draft } from './draft.ts';
 
-/** Export and import. */
+/** Exports the draft as a document, and imports one into the draft. */
 export class Documents {
     readonly #ctx: Ctx;
     readonly #draft: Draft;

@@ -14,7 +14,7 @@ export interface Adopted {
     readonly unmatched: readonly string[];
 }
 
-/** Nothing. */
+/** What was adopted where there were no foreign rules. */
 export const nothingAdopted: Adopted = { policy: {}, zones: [], rules: [], nat: [], unmatched: [] };
 
 /** A rule with these conditions and no others. */

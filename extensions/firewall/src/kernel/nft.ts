@@ -12,7 +12,7 @@ const folder = 'nft';
 const timeoutSeconds = 25;
 const mostOutputBytes = 256 * 2 ** 20;
 const longestMessage = 500;
-/** What brings `nft`. */
+/** The command that installs `nft`, for messages. */
 export const install = 'apt-get install nftables';
 
 /** An object in the output of `nft -j list`. */

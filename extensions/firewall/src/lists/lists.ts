@@ -43,7 +43,7 @@ export interface Fetched {
 const mostBytes = 16 * 2 ** 20;
 const hourMs = 3_600_000;
 
-/** Fills sets. */
+/** Keeps address lists, fetches those with an address, and fills the sets of the ruleset. */
 export class Lists {
     readonly #options: ListsOptions;
     readonly #mutex = new KeyedMutex();

@@ -52,7 +52,7 @@ export const stateView = joi.object({
 /** The state in answers. */
 export type StateView = Value<typeof stateView>;
 
-/** Registers `/state`. */
+/** Declares the routes below `/state`. */
 export function registerStateRoutes(ctx: Ctx, services: Services): void {
     ctx.route({
         method: 'GET',
@@ -78,7 +78,7 @@ export function registerStateRoutes(ctx: Ctx, services: Services): void {
     });
 }
 
-/** Reads the state. */
+/** Reads what `/state` shows. Drift and foreign rules are null when the kernel could not be asked. */
 export async function stateOf({ store, draft, firewall, foreign }: Services): Promise<StateView> {
     const drift = await orNull(firewall.hasDrifted());
     const { applied, trial, lastOutcome, isPersistent } = await store.read();

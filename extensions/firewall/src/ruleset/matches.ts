@@ -7,12 +7,12 @@ import { kernelSetName, type Statement } from './ruleset.ts';
 
 const protocolOf = { ipv4: 'ip', ipv6: 'ip6' } as const;
 
-/** Compares two expressions. */
+/** Makes the statement of nftables that compares two expressions. */
 export function match(left: unknown, right: unknown, op = '=='): Statement {
     return { match: { op, left, right } };
 }
 
-/** A packet's property. */
+/** Makes the expression of nftables for a property of the packet, such as `iifname`. */
 export function meta(key: string): unknown {
     return { meta: { key } };
 }

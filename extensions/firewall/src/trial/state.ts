@@ -24,7 +24,7 @@ export interface Applied {
     readonly model: Model;
 }
 
-/** The stored state. */
+/** The state of the firewall that is stored, and survives a restart. */
 export interface FirewallState {
     readonly applied: Applied | null;
     readonly trial: Trial | null;

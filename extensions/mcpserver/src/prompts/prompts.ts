@@ -18,7 +18,7 @@ export const longestText = 32_768;
 /** Arguments of a prompt. */
 export const mostArguments = 20;
 
-/** All prompts. */
+/** Lists and fills the prompts of users and of other plugins. */
 export class Prompts {
     readonly #ctx: Ctx;
     readonly #collect: () => Promise<HookRun<'mcpserver.prompts'>>;

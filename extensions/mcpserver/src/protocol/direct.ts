@@ -33,7 +33,7 @@ const versionKey = `${prefix}/protocolVersion`;
 const clientKey = `${prefix}/clientInfo`;
 const capabilitiesKey = `${prefix}/clientCapabilities`;
 
-/** Answers such calls. */
+/** Answers calls of tools that only read, in the stateless revision of the protocol, without the protocol's library. */
 export class DirectCalls {
     readonly #catalogue: Catalogue;
     readonly #runner: ToolRunner;

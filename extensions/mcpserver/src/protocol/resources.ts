@@ -14,7 +14,7 @@ import type { OwnTools } from '../tools/own-tools.ts';
 import { readRoute } from '../tools/reads.ts';
 import type { Visit } from './visit.ts';
 
-/** A resource's content. */
+/** The content of a resource, as the protocol sends it. */
 export interface Content {
     readonly uri: string;
     readonly mimeType: string;

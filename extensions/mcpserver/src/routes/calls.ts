@@ -43,7 +43,7 @@ const callSchema = joi.object({
         .meta({ ui: { ref: 'mcpserver.approvals' } })
 });
 
-/** Registers `/calls`. */
+/** Declares the routes below `/calls`. */
 export function registerCallRoutes(ctx: Ctx, { calls }: Services): void {
     ctx.route({
         method: 'GET',

@@ -28,7 +28,7 @@ const clientSchema = joi.object({
 const bearer = 'Bearer ${PORTICO_TOKEN}';
 const pretty = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Registers `/clients`. */
+/** Declares the routes below `/clients`. */
 export function registerClientRoutes(ctx: Ctx): void {
     ctx.route({
         method: 'GET',

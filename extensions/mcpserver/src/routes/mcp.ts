@@ -5,7 +5,7 @@ import { maxRequestBytes } from '../protocol/endpoint.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
-/** Registers `/mcp`. */
+/** Declares the route `/mcp`, where clients speak the protocol. */
 export function registerMcpRoute(ctx: Ctx, { endpoint }: Services): void {
     ctx.http({
         methods: ['GET', 'POST', 'DELETE'],

@@ -30,7 +30,7 @@ export function done(data: unknown): ToolAnswer {
     return { status: 200, code: 0, message: 'ok', data, next: null, etag: null };
 }
 
-/** A route's answer. */
+/** Makes the answer of a tool from that of its route. */
 export function answerOf({ status, code, message, data, next, etag }: ApiAnswer): ToolAnswer {
     return { status, code, message, data, next, etag };
 }

@@ -8,7 +8,7 @@ import type { Visit } from '../protocol/visit.ts';
 import type { Ctx } from '../settings.ts';
 import type { Switches } from './switches.ts';
 
-/** One tool. */
+/** A route of the panel as a tool of the protocol. */
 export interface RouteTool {
     readonly name: string;
     readonly info: RouteInfo;

@@ -55,7 +55,7 @@ export const ownTools: readonly Tool[] = [
     }
 ];
 
-/** Their names. */
+/** The names of the tools that are no routes. */
 export const ownToolNames: ReadonlySet<string> = new Set(ownTools.map(({ name }) => name));
 
 const mostFound = 20;

@@ -62,7 +62,7 @@ const tickMs = 5_000;
 /** Characters of the name of a tool that is on record, as there may be none of that name. */
 const nameCharacters = 200;
 
-/** Runs tools. */
+/** Runs tools in the caller's name, with the approvals that they need. */
 export class ToolRunner {
     readonly #options: ToolRunnerOptions;
 

@@ -141,7 +141,7 @@ export const changedRule = joi.object({
     version: joi.number().integer().label('Version').description('Acts as If-Match'),
     ...readOnly
 });
-/** A new rule. */
+/** A checked alert rule that is to be made. */
 export type NewRule = Value<typeof newRule>;
 /** A change of a rule. */
 export type ChangedRule = Value<typeof changedRule>;

@@ -143,7 +143,7 @@ export const changedCheck = joi.object({
     version: joi.number().integer().label('Version').description('Acts as If-Match'),
     ...readOnly
 });
-/** A new check. */
+/** A checked check that is to be made. */
 export type NewCheck = Value<typeof newCheck>;
 /** A change of a check. */
 export type ChangedCheck = Value<typeof changedCheck>;

@@ -27,7 +27,7 @@ export const ExportEntity = defineEntity({
 /** An export as it is stored. */
 export type ExportRow = InferEntity<typeof ExportEntity>;
 
-/** Makes the tables. */
+/** Makes the tables of exports and of the batches that wait. */
 export const exportMigration: Migration = {
     name: '0008-exports',
     up: [

@@ -66,7 +66,7 @@ export const changedExport = joi.object({
     version: joi.number().integer().label('Version').description('Acts as If-Match'),
     ...readOnly
 });
-/** A new export. */
+/** A checked export that is to be made. */
 export type NewExport = Value<typeof newExport>;
 /** A change of an export. */
 export type ChangedExport = Value<typeof changedExport>;

@@ -5,7 +5,7 @@ import type { Machine } from '../machine.ts';
 import type { Ctx } from '../settings.ts';
 import { type DriveHealth, parseSmart } from './smart.ts';
 
-/** One drive. */
+/** One drive of the machine, with its health. */
 export interface Drive extends DriveHealth {
     /** As the kernel calls it: `sda`, `nvme0n1`. */
     readonly name: string;

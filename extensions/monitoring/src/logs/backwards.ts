@@ -12,7 +12,7 @@ export interface RawLine {
     readonly cut: boolean;
 }
 
-/** What is read. */
+/** Which lines of a log are read, from the newest back. */
 export interface BackwardsOptions {
     /** Lines that end before this byte. */
     readonly end: number;

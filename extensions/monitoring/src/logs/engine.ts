@@ -8,7 +8,7 @@ import type { FollowedLine, FollowOptions } from './follow.ts';
 import { type LogLine, parseLine } from './line.ts';
 import { isWanted, type LogQuery } from './query.ts';
 
-/** The panel's route. */
+/** The id of the panel's route that reads the engine's log. */
 export const engineLogRoute = 'proxyengine.logs';
 /** So many lines are below the limit in bytes, also where each has the headers of a request. */
 const mostLines = 5_000;

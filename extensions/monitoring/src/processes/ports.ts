@@ -3,7 +3,7 @@ import type { Machine } from '../machine.ts';
 import { readUsers } from '../sampling/sources/processes.ts';
 import { linesOf } from '../sampling/sources/system.ts';
 
-/** One open port. */
+/** One open port, and the process that listens there. */
 export interface OpenPort {
     readonly protocol: 'tcp' | 'udp';
     /** IPv4 or IPv6; `0.0.0.0` and `::` are every address. */

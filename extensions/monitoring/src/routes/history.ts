@@ -32,7 +32,7 @@ const mostPoints = 5_000;
 const hourMs = 3_600_000;
 const time = joi.string().isoDate().max(40);
 
-/** Declares `/metrics/history`. */
+/** Declares the routes below `/metrics/history`. */
 export function registerHistoryRoutes(ctx: Ctx, { monitor }: Services): void {
     ctx.route({
         method: 'GET',

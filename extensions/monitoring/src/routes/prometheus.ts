@@ -3,7 +3,7 @@ import { expose, expositionType } from '../prometheus/exposition.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
-/** Declares `/prometheus`. */
+/** Declares the route `/prometheus`, which other programs scrape. */
 export function registerPrometheusRoutes(ctx: Ctx, { monitor }: Services): void {
     ctx.http({
         methods: ['GET', 'HEAD'],

@@ -3,7 +3,7 @@ import { collectFindings, unhealthySchema } from '../findings/unhealthy.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
 
-/** Declares `/unhealthy`. */
+/** Declares the route `/unhealthy`: everything that is wrong at present. */
 export function registerUnhealthyRoutes(ctx: Ctx, services: Services): void {
     ctx.route({
         method: 'GET',

@@ -160,7 +160,7 @@ export const sampleSchema = joi.object({
     checks: joi.array().items(checkSchema).required().label('Uptime checks')
 });
 
-/** A sample. */
+/** What was measured at one moment, as the API shows it. */
 export type Sample = Value<typeof sampleSchema>;
 /** The processors in a sample. */
 export type CpuView = NonNullable<Sample['cpu']>;

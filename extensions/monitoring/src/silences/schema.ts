@@ -83,7 +83,7 @@ export const silenceSchema = joi.object({
         .label('Version')
         .meta({ ui: { column: false } })
 });
-/** A new silence. */
+/** A checked silence that is to be made. */
 export type NewSilence = Value<typeof newSilence>;
 /** A change of a silence. */
 export type ChangedSilence = Value<typeof changedSilence>;

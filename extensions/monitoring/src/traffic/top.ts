@@ -14,7 +14,7 @@ export interface TopValue {
     readonly bytes: number;
 }
 
-/** What is asked. */
+/** Which part of the traffic a top list is asked for. */
 export interface TopQuestion {
     /** Null: all hosts. */
     readonly hostId: number | null;

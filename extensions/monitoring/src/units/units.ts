@@ -19,7 +19,7 @@ export const unitStates = [
     'maintenance'
 ] as const;
 
-/** One unit. */
+/** One unit of systemd, with its state. */
 export interface Unit {
     readonly name: string;
     readonly description: string;

@@ -4,7 +4,7 @@ import { errors } from '@portico/sdk';
 /** The type of a directive's values. */
 export type DirectiveType = 'boolean' | 'integer' | 'bytes' | 'choice' | 'text';
 
-/** A directive. */
+/** A directive of `php.ini` that a site may set, and its limits. */
 export interface Directive {
     readonly name: string;
     readonly type: DirectiveType;

@@ -70,7 +70,7 @@ const fields = {
 /** A change of a pool. */
 export const poolChangeSchema = joi.object(fields);
 
-/** A whole pool. */
+/** The pool of a site with all of its fields. */
 export const poolSchema = joi.object({
     mode: fields.mode.required(),
     maxChildren: fields.maxChildren.required(),
@@ -83,7 +83,7 @@ export const poolSchema = joi.object({
     slowSeconds: fields.slowSeconds.required()
 });
 
-/** A pool. */
+/** The checked pool of a site. */
 export type Pool = Value<typeof poolSchema>;
 
 /** The pool of a new site. */

@@ -64,7 +64,7 @@ export function poolName(slot: number): string {
     return slot === 0 ? 'site' : 'site-b';
 }
 
-/** Makes the configuration. */
+/** Makes the text of a site's files: of PHP-FPM, and of `php.ini`. */
 export function render(input: ConfigInput): Config {
     return { fpm: header + globalSection(input) + poolSection(input), ini: header + iniFile(input) };
 }

@@ -12,7 +12,7 @@ export interface FastCgiAnswer {
     readonly body: string;
 }
 
-/** What is asked. */
+/** A request that is sent to PHP-FPM by FastCGI. */
 export interface FastCgiRequest {
     /** Absolute path of the script that runs. */
     readonly script: string;

@@ -28,7 +28,7 @@ export interface SiteInput {
     readonly env?: EnvInput | undefined;
 }
 
-/** What changes need. */
+/** What changes of sites work with. */
 export interface ChangesParts {
     readonly ctx: Ctx;
     readonly store: Store;

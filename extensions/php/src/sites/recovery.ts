@@ -11,7 +11,7 @@ import type { Accounts } from './machine/accounts.ts';
 import type { Site } from './site.ts';
 import type { Store } from './store.ts';
 
-/** What recovery needs. */
+/** What the recovery of sites after a start works with. */
 export interface RecoveryParts {
     readonly ctx: Ctx;
     readonly store: Store;

@@ -4,7 +4,7 @@ import { type Pool, usualPool } from '../config/pool.ts';
 import type { SiteRow } from '../entities.ts';
 import type { SiteDatabase } from './data/database.ts';
 
-/** A site. */
+/** A site, with its stored JSON parsed. */
 export interface Site extends Omit<
     SiteRow,
     'aliases' | 'extraPaths' | 'settings' | 'pool' | 'envNames' | 'database'

@@ -28,7 +28,7 @@ export interface SwitchInput {
     readonly path: string;
 }
 
-/** What switches need. */
+/** What switches to another version of PHP work with. */
 export interface SwitchParts {
     readonly ctx: Ctx;
     readonly store: Store;

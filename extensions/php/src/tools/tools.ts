@@ -9,7 +9,7 @@ import { configFolder, type Site } from '../sites/site.ts';
 import { findProgram } from '../versions/programs.ts';
 import type { Releases } from '../versions/releases.ts';
 
-/** A tool. */
+/** A program that can run in a site. */
 export type ToolName = 'composer' | 'wp' | 'artisan';
 
 /** What a tool is asked to do. */
@@ -57,7 +57,7 @@ const seconds = 600;
 const memoryBytes = 2 ** 30;
 const longestLine = 4_096;
 
-/** Runs tools. */
+/** Prepares Composer, WP-CLI and Artisan to run in a site. */
 export class Tools {
     readonly #ctx: Ctx;
     readonly #releases: Releases;

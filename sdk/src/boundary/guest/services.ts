@@ -88,7 +88,7 @@ export function createMandatesService(
     };
 }
 
-/** `ctx.hosts` and `ctx.certificates`. */
+/** Makes `ctx.hosts` and `ctx.certificates` of a generation. */
 export function createProxyServices(
     hostApi: HostApi,
     work: GuestWork
@@ -124,7 +124,7 @@ export function createProxyServices(
     };
 }
 
-/** `ctx.panel`. */
+/** Makes `ctx.panel` of a generation. */
 export function createPanelService(hostApi: HostApi, work: GuestWork): Pick<Context, 'panel'> {
     return {
         panel: {
@@ -140,7 +140,7 @@ export function createPanelService(hostApi: HostApi, work: GuestWork): Pick<Cont
     };
 }
 
-/** `ctx.services`. */
+/** Makes `ctx.services` of a generation. */
 export function createServicesService(state: GuestState, work: GuestWork): ServicesService {
     const { hostApi } = state;
     const change = (name: 'start' | 'stop' | 'restart' | 'reload') => async (service: string) => {
@@ -169,7 +169,7 @@ export function createServicesService(state: GuestState, work: GuestWork): Servi
     };
 }
 
-/** `ctx.accessLog`. */
+/** Makes `ctx.accessLog` of a generation. */
 export function createAccessLogService({ hostApi }: GuestState, work: GuestWork): Pick<Context, 'accessLog'> {
     return {
         async *accessLog({ from = null, signal = null } = {}) {

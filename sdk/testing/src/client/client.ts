@@ -18,7 +18,7 @@ export interface AskOptions {
 /** A text, bytes or a stream go as they are; anything else goes as JSON. */
 export type Body = object | string | Uint8Array | ReadableStream<Uint8Array> | undefined;
 
-/** Options of `events`. */
+/** What `events` takes beside the path. */
 export interface EventsOptions extends AskOptions {
     readonly method?: 'GET' | 'POST';
     readonly body?: object;

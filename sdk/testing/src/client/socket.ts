@@ -9,7 +9,7 @@ import { answerOf, failureOfAnswer } from './answer.ts';
 
 type Message = string | Uint8Array;
 
-/** The client's end. */
+/** The client's end of a WebSocket, which gives the messages in their order. */
 export class TestSocket implements AsyncIterable<Message> {
     /** How it was closed: 1000 when the handler is done, 1011 when it failed, 1012 when the plugin stopped, 4401 when the session ended. */
     readonly closed: Promise<{ readonly code: number; readonly reason: string }>;

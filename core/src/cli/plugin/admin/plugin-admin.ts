@@ -16,7 +16,7 @@ export type ShownPlugin = Omit<PluginView, 'capabilities'> & {
     };
 };
 
-/** All plugins. */
+/** What `plugin list` shows: all plugins, and the state of the panel that reported them. */
 export interface PluginListing {
     /** False: no panel runs, and these are the plugins that the next start finds. */
     readonly isRunning: boolean;
@@ -59,7 +59,7 @@ export interface PluginInstalled {
     readonly settingsLeftOut: string | null;
 }
 
-/** Changes to plugins. */
+/** What the commands below `plugin` may do, with a running panel or in a data folder that no panel uses. */
 export interface PluginAdmin {
     readonly isRunning: boolean;
     list(): Promise<PluginListing>;

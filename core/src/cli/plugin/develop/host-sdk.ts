@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 
 import { CommandError } from '../../command/command-error.ts';
 
-/** The installed SDK. */
+/** The SDK that this panel is installed with, which a new plugin is built against. */
 export interface HostSdk {
     readonly folder: string;
     readonly version: string;

@@ -20,7 +20,7 @@ export interface ConformanceReport {
     readonly passed: boolean;
 }
 
-/** The suite. */
+/** The part of `@portico/testing` that runs the conformance suite against the folder of a plugin. */
 export interface Conformance {
     runConformance(folder: string, options: { readonly cycles: number }): Promise<ConformanceReport>;
 }

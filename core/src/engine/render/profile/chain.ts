@@ -11,7 +11,7 @@ import { emptyPath } from './request.ts';
 /** One year, as the preload lists of browsers demand. */
 const hstsAge = 31_536_000;
 
-/** Pure. */
+/** Compiles the chain of handlers that all sites of one profile share. It reads nothing but its arguments. */
 export const compileProfile = ({ id, behaviour }: Profile, context: CompileContext): CompiledProfile => {
     const page = behaviour.errorPages.find(({ status }) => status === 503);
     return {

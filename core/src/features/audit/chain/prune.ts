@@ -15,7 +15,7 @@ import type { AuditKeys, CheckpointRow } from './keys.ts';
 /** Entries in one transaction: a few milliseconds. */
 const chunk = 250;
 
-/** What pruning needs. */
+/** What the removal of old audit entries works with. */
 export interface PruneOptions {
     readonly db: Database;
     readonly chain: Chain;

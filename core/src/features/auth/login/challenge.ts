@@ -23,7 +23,7 @@ export interface Challenge {
     readonly signature: string;
 }
 
-/** What `Challenges` needs. */
+/** What `Challenges` works with; limits left out have the defaults below. */
 export interface ChallengesDependencies {
     readonly db: Database;
     readonly clock: Clock;

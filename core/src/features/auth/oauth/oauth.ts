@@ -78,7 +78,7 @@ interface Checked {
 
 const challengeForm = /^[\w-]{43}$/;
 
-/** The authorization server. */
+/** The authorization server of the panel (RFC 6749 with PKCE): it registers clients, asks users, and issues tokens for protected resources. */
 export class OAuth {
     readonly clients: OAuthClients;
     readonly grants: Grants;

@@ -21,7 +21,7 @@ export const clientRequest = joi.object({
         .description('https, http on this machine (any port), or a scheme of an app')
 });
 
-/** A registered client. */
+/** A registered client as the API shows it. */
 export const client = joi.object({
     clientId: clientId.required(),
     name: joi.string().required(),

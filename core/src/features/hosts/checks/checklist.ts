@@ -52,7 +52,7 @@ const titles = {
 
 type Verdict = Pick<CheckItem, 'ok' | 'evidence' | 'remedy'>;
 
-/** Makes the checklist. */
+/** Makes the function that checks one host from its DNS names to the answer of its upstream. */
 export function createChecklist(ports: ChecklistPorts): Checklist {
     return async (id, signal) => {
         const row = ports.engine.draft().hosts.get(id);

@@ -21,7 +21,7 @@ export interface HostSectionOptions {
     readonly safety: () => Omit<SafetyContext, 'settings' | 'certificates'>;
 }
 
-/** Makes the section. */
+/** Makes the export section `hosts`, with basic-auth hashes among its secrets. */
 export function createHostSection(options: HostSectionOptions): Section {
     const { engine } = options;
     return {

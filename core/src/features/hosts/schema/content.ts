@@ -5,7 +5,7 @@ import { bounds, path, text, weight } from './parts.ts';
 
 const index = () => joi.array().items(text(255)).max(bounds.indexFiles);
 
-/** Body field `errorPages`. */
+/** The field `errorPages` of a host: HTML that replaces answers with a status. */
 export const errorPages = joi
     .array()
     .items(
@@ -19,7 +19,7 @@ export const errorPages = joi
     .default([])
     .description('Shown instead of every answer with that status, also of the upstream');
 
-/** Body field `redirect`. */
+/** The field `redirect` of a host; null: it redirects nothing. */
 export const redirect = joi
     .object({
         to: text(2048).required().description('Absolute http or https URL'),
@@ -30,7 +30,7 @@ export const redirect = joi
     .default(null)
     .description('Required for `redirect`, and only there');
 
-/** Body field `static`. */
+/** The field `static` of a host; null: it serves no files. */
 export const staticFiles = joi
     .object({
         root: path(4096)
@@ -49,7 +49,7 @@ export const staticFiles = joi
     .default(null)
     .description('Required for `static`, and only there');
 
-/** Body field `php`. */
+/** The field `php` of a host; null: it runs no scripts. */
 export const php = joi
     .object({
         root: path(4096).required().description('Absolute path of the folder with the scripts'),

@@ -46,7 +46,7 @@ export const defaultKeys = { header: 'X-Session-Id', cookie: 'lb' } as const;
 
 /** Text of at most so many characters. */
 export const text = (longest: number) => joi.string().max(longest);
-/** A DNS name. */
+/** A DNS name in text form, of at most 253 characters. */
 export const name = () => text(253);
 /** Where the engine sends requests. */
 export const address = () =>

@@ -3,7 +3,7 @@ import { joi } from '@portico/sdk';
 
 import { address, bounds, defaultKeys, path, policies, seconds, text, weight } from './parts.ts';
 
-/** Body field `upstreams`. */
+/** The field `upstreams` of a host: the addresses that share its requests. */
 export const upstreams = joi
     .array()
     .items(
@@ -18,7 +18,7 @@ export const upstreams = joi
         'Every address that a proxy sends to; all of them speak the same way (plain HTTP, HTTPS, or HTTP/2 without TLS)'
     );
 
-/** Body field `loadBalancing`. */
+/** The field `loadBalancing` of a host: how one of its upstreams is chosen. */
 export const loadBalancing = joi
     .object({
         policy: joi
@@ -46,7 +46,7 @@ export const loadBalancing = joi
     .default(null)
     .description('Only for `proxy`');
 
-/** Body field `healthCheck`. */
+/** The field `healthCheck` of a host: when an upstream counts as down. */
 export const healthCheck = joi
     .object({
         path: path().allow(null).default(null).description('Path and query of the active check; null: none'),
@@ -80,7 +80,7 @@ export const healthCheck = joi
     .default(null)
     .description('Only for `proxy`');
 
-/** Body field `locations`. */
+/** The field `locations` of a host: paths that go to upstreams of their own. */
 export const locations = joi
     .array()
     .items(
@@ -102,7 +102,7 @@ export const locations = joi
     .default([])
     .description('Paths that are proxied elsewhere; the longest one wins. Not for `redirect`');
 
-/** Body field `timeouts`. */
+/** The field `timeouts` of a host, in seconds; null is the engine's own value. */
 export const timeouts = joi
     .object({
         connectSeconds: seconds(1, 3600)

@@ -28,7 +28,7 @@ const operations = () =>
         )
         .max(bounds.headerOperations);
 
-/** Body field `headers`. */
+/** The field `headers` of a host: what is changed in requests and in answers. */
 export const headers = joi
     .object({
         request: operations().default([]).description('On the way to the upstream'),
@@ -38,7 +38,7 @@ export const headers = joi
     .default({ request: [], response: [] })
     .description('Header operations, in this order');
 
-/** Body field `access`. */
+/** The field `access` of a host: addresses and passwords that are let in. */
 export const access = joi
     .object({
         allow: joi
@@ -90,7 +90,7 @@ export const access = joi
     .default({ allow: [], deny: [], basicAuth: [], forwardAuth: null })
     .description('Who gets in. Every condition must hold');
 
-/** Body field `cors`. */
+/** The field `cors` of a host: which origins may read its answers. */
 export const cors = joi
     .object({
         origins: joi

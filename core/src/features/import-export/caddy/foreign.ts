@@ -6,7 +6,7 @@ import { type ExportDocument, format, formatVersion } from '../document/document
 import type { SecretMap } from '../document/vault.ts';
 import { hostsOfCaddy } from './caddy.ts';
 
-/** The engine's adapter. */
+/** The port to the engine's adapter, which turns a Caddyfile into JSON. */
 export interface Foreign {
     /** @throws ENGINE_REJECTED with the adapter's own message; ENGINE_UNAVAILABLE, TOOL_MISSING */
     adapt(caddyfile: string, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;

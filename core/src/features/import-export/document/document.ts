@@ -7,7 +7,7 @@ import { sealedShape } from './vault.ts';
 
 /** The field `format` of every document. */
 export const format = 'portico-export';
-/** What is written. */
+/** The version of the format in which this panel writes documents. */
 export const formatVersion = 1;
 
 const shape = joi.object({
@@ -19,7 +19,7 @@ const shape = joi.object({
     notes: joi.array().items(joi.string().max(2_000)).max(1_000).description('What is not in it, and why'),
     secrets: sealedShape
 });
-/** A document. */
+/** An export document whose form was checked. */
 export type ExportDocument = Value<typeof shape>;
 
 /** Brings a document of one version to the next. */

@@ -88,7 +88,7 @@ export async function seal(secrets: SecretMap, passphrase: string, document: obj
     };
 }
 
-/** @throws Unsealed */
+/** Opens the sealed box of a document. @throws Unsealed when the passphrase is wrong, or when box or document was changed */
 export async function open(sealed: Sealed, passphrase: string, document: object): Promise<SecretMap> {
     const { box, ...header } = sealed;
     const keys = await derive(passphrase, sealed.kdf);

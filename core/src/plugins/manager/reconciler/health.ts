@@ -6,7 +6,7 @@ import type { PluginHostPorts } from '../../runtime/ports.ts';
 import type { Runtime } from '../records/plugin.ts';
 import type { Lifecycle } from './lifecycle.ts';
 
-/** What health needs. */
+/** What the rounds of health checks work with. */
 export interface HealthOptions {
     readonly lifecycle: Pick<Lifecycle, 'runtimes'>;
     readonly clock: Clock;

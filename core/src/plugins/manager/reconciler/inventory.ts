@@ -29,7 +29,7 @@ export interface Inventory {
     readonly skipped: readonly Skipped[];
 }
 
-/** Searches every place. */
+/** Finds the plugin packages at all places, and resolves which of them can run together. */
 export async function takeInventory(
     registry: Pick<Registry, 'discover' | 'resolve'>,
     places: readonly Place[]

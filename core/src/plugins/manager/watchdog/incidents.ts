@@ -8,7 +8,7 @@ import { countFailure } from '../reconciler/failures/quarantine.ts';
 import type { Lifecycle } from '../reconciler/lifecycle.ts';
 import { type KeptIncident, readIncidents } from './incident.ts';
 
-/** What counting needs. */
+/** What the count of incidents works with. */
 export interface IncidentsOptions {
     readonly folder: string;
     readonly lifecycle: Lifecycle;

@@ -3,7 +3,7 @@ import type { HeapProfiler, Session } from 'node:inspector';
 
 import { culpritOf } from './culprit.ts';
 
-/** Bytes. */
+/** Limits of memory in bytes, against which the use of plugins is judged. */
 export interface MemoryLimits {
     /** The most that the heap of the main thread may have. */
     readonly heap: number;

@@ -20,7 +20,7 @@ export interface WatchOptions {
     readonly timing: WatchTiming;
 }
 
-/** Milliseconds. */
+/** How often the watch thread looks, and how long a plugin may block; all in milliseconds. */
 export interface WatchTiming {
     /** Between two looks. */
     readonly everyMs: number;

@@ -124,7 +124,7 @@ export interface Generation {
     close(reason: string): Promise<ReleaseReport>;
 }
 
-/** Makes generations. */
+/** Makes and runs the generations of all plugins in this process. */
 export interface PluginHost {
     /**
      * Opens the database and migrates it, reads the settings and runs `setup`. After a failure everything that was opened is released.

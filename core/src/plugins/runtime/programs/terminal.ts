@@ -64,7 +64,7 @@ export async function terminalTools(): Promise<TerminalTools> {
     return { native, cat, sh };
 }
 
-/** One open terminal. */
+/** One open terminal: a program at one end of a pair of pseudo-terminals; at the other end, what is typed and shown. */
 export class Terminal {
     readonly #tools: TerminalTools;
     readonly #path: string;

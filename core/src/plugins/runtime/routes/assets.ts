@@ -31,7 +31,7 @@ const mostBytes = 64 * 1024 * 1024;
 /** Names with a hash in them never change what they mean. */
 const hashed = /[.-][A-Za-z0-9_-]{8,}\.[a-z0-9]+$/;
 
-/** One file. */
+/** One file of a plugin's assets, ready to be sent; `type`, `tag` and `cache` become headers. */
 export interface Asset {
     readonly bytes: Buffer;
     readonly type: string;

@@ -42,7 +42,7 @@ export interface When extends Branch {
     readonly switch?: readonly Branch[];
 }
 
-/** joi's `describe()`. */
+/** The part of the object that joi's `describe()` returns which the converter reads. */
 export interface Description {
     readonly type: string;
     readonly flags?: Readonly<Record<string, unknown>> & {

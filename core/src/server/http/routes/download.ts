@@ -12,7 +12,7 @@ type DownloadRoute = Extract<Route, { kind: 'download' }>;
 
 const inlineTypes = /^(image\/(?!svg)|audio\/|video\/|application\/pdf$)/;
 
-/** Answers a download. */
+/** Answers one request of a download route, with ranges (RFC 9110, section 14). */
 export async function answerDownload(
     route: DownloadRoute,
     call: HttpCall,

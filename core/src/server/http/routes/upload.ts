@@ -13,7 +13,7 @@ import type { Route } from '../route.ts';
 
 type UploadRoute = Extract<Route, { kind: 'upload' }>;
 
-/** Answers an upload. */
+/** Answers one request of an upload route; the handler reads the body as a stream. */
 export async function answerUpload(
     route: UploadRoute,
     call: HttpCall,

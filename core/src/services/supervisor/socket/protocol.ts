@@ -43,7 +43,7 @@ export interface Calls {
     retire(input: object): null;
 }
 
-/** One call. */
+/** One call of the panel to the supervisor; the reply has the same id. */
 export interface Call {
     readonly id: number;
     readonly method: keyof Calls;

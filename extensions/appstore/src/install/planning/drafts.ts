@@ -52,7 +52,7 @@ export interface Draft {
     readonly leftover: LeftoverRow | null;
 }
 
-/** Makes drafts. */
+/** Makes the draft of an install or update, before anything is changed. */
 export class Drafts {
     readonly #ctx: Ctx;
     readonly #catalogue: Catalogue;

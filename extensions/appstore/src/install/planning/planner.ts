@@ -30,7 +30,7 @@ import {
 import { digestsOf, type PlannedImage } from './images.ts';
 import { type Layout, stackOf } from './layout.ts';
 
-/** What is planned. */
+/** What a plan is made from: an app of a source, and the values of its form. */
 export interface PlanInput {
     readonly name: string;
     /** `source/app`. */
@@ -67,7 +67,7 @@ export interface AppPlan {
     readonly warnings: readonly string[];
 }
 
-/** Makes plans. */
+/** Makes plans, which say what an install would run, publish and expose. */
 export class Planner {
     readonly #ctx: Ctx;
     readonly #machine: Machine;

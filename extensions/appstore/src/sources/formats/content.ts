@@ -24,7 +24,7 @@ export interface ReadApp {
     readonly why: string | null;
 }
 
-/** A category. */
+/** A category of a catalogue, with its title by language. */
 export interface Category {
     readonly id: string;
     readonly title: Texts;

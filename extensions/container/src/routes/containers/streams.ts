@@ -38,7 +38,7 @@ const statsEvents = {
     })
 };
 
-/** Registers the streams. */
+/** Declares the streams of logs, figures and events. */
 export function registerStreamRoutes(ctx: Ctx, services: Services): void {
     registerLogs(ctx, services);
     registerStats(ctx, services);

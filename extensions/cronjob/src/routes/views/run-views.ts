@@ -5,7 +5,7 @@ import type { RunRow, Trigger } from '../../entities.ts';
 import { valueSchema } from '../../parameters/schema.ts';
 import type { ShownValues } from '../../parameters/values.ts';
 
-/** A time. */
+/** A time in RFC 3339, as the API shows it. */
 export const time = () => joi.string().isoDate();
 
 /** What asks for runs. */
@@ -127,7 +127,7 @@ const runFields = {
 
 /** A run in a list. */
 export const runSchema = joi.object(runFields);
-/** One run. */
+/** A run as the API shows it by itself, with its output. */
 export const wholeRunSchema = joi.object({
     ...runFields,
     output: joi

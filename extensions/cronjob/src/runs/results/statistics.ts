@@ -1,7 +1,7 @@
 /** How runs ended in the last days. */
 import type { EntityManager } from '@portico/sdk/db';
 
-/** Which runs count. */
+/** Which runs the statistics count; what is left out does not filter. */
 export interface StatisticsFilter {
     /** Milliseconds since 1970. */
     readonly since: number;

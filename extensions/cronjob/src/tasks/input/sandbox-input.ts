@@ -11,7 +11,7 @@ export interface Sandbox {
     readonly writable: readonly string[];
 }
 
-/** The field `sandbox`. */
+/** The field `sandbox` of a task: what its programs may reach. */
 export const sandboxField = joi
     .object({
         network: joi.boolean().default(false).label('Network').description('Otherwise it has none'),

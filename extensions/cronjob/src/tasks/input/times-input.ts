@@ -41,7 +41,7 @@ export const blackoutsField = joi
 export const blackoutPolicyField = joi
     .choice({ skip: 'It is left out', delay: 'It starts at the end of the blackout' })
     .label('When it is due in a blackout');
-/** The field `jitterSeconds`. */
+/** The field `jitterSeconds` of a task: the longest delay that is added by chance. */
 export const jitterField = joi
     .number()
     .integer()

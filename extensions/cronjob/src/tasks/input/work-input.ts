@@ -31,7 +31,7 @@ export interface RequestInput extends Omit<Partial<RequestWork>, 'headers' | 'ur
     readonly headers?: Readonly<Record<string, string | Mask>>;
 }
 
-/** Completes a request. */
+/** Fills in what the request of a task leaves out. */
 export function requestOf({ headers = {}, ...given }: RequestInput): RequestWork {
     return {
         method: 'GET',
@@ -60,7 +60,7 @@ const headerValue = joi.alternatives(
     joi.object({ set: joi.valid(true).required() })
 );
 
-/** The field `request`. */
+/** The field `request` of a task: an HTTP request in place of a program. */
 export const requestField = joi
     .object({
         url: text().max(4_096).required().label('Address'),
@@ -88,7 +88,7 @@ export const requestField = joi
 
 const values = () => joi.object({}).unknown().label('Parameters');
 
-/** The field `route`. */
+/** The field `route` of a task: a route of the panel in place of a program. */
 export const routeField = joi
     .object({
         id: joi

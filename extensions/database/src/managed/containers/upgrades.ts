@@ -14,7 +14,7 @@ import type { ManagedRows } from '../rows.ts';
 import type { Containers } from './containers.ts';
 import { images } from './images.ts';
 
-/** What they need. */
+/** What upgrades of servers in containers work with. */
 export interface ContainerUpgradesOptions {
     readonly ctx: Ctx;
     readonly servers: Servers;

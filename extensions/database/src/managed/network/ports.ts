@@ -6,7 +6,7 @@ import { errors } from '@portico/sdk';
 import type { Servers } from '../../servers/servers.ts';
 import type { Ctx } from '../../settings.ts';
 
-/** Chooses ports. */
+/** Chooses ports for managed servers that no other server uses. */
 export class Ports {
     readonly #ctx: Ctx;
     readonly #servers: Servers;

@@ -15,7 +15,7 @@ export interface Places {
     readonly done: string;
 }
 
-/** What runs when. */
+/** The statements that replace one database by another, in the order in which they run. */
 export interface Plan {
     /** Takes away what keeps tables from being moved. */
     readonly leave: readonly string[];

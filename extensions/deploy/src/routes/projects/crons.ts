@@ -48,7 +48,7 @@ const changeSchema = joi.object({
     enabled: enabled()
 });
 
-/** Registers the routes. */
+/** Declares the routes of a project's crons. */
 export function registerCronRoutes(ctx: Ctx, services: Services): void {
     registerListing(ctx, services);
     registerChanges(ctx, services);

@@ -32,7 +32,7 @@ const words = {
     restart: { title: 'Restart', summary: 'End the programs of a project, and start them again' }
 } as const;
 
-/** Registers the routes. */
+/** Declares the routes of a project's processes. */
 export function registerProcessRoutes(ctx: Ctx, { store, queue, views, changes, processes }: Services): void {
     for (const change of ['start', 'stop', 'restart'] as const) {
         ctx.route({

@@ -83,7 +83,7 @@ const groupParams = joi.object({
         .meta({ ui: { ref: 'deploy.envGroups' } })
 });
 
-/** Registers the routes. */
+/** Declares the routes of variables of projects and of groups. */
 export function registerVariableRoutes(ctx: Ctx, services: Services): void {
     registerProject(ctx, services);
     registerGroupReading(ctx, services);

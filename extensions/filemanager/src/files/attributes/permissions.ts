@@ -5,7 +5,7 @@ import { fail } from '../../errors.ts';
 import { filesystem, isMissing } from '../filesystem.ts';
 import { walk } from '../tree.ts';
 
-/** What changes. */
+/** What a change of permissions sets; what is left out stays. */
 export interface PermissionChange {
     /** Bits of files, and of folders without bits of their own. */
     readonly mode?: number | undefined;

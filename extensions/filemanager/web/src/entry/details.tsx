@@ -25,7 +25,7 @@ import { Preview } from './preview.tsx';
 import { askShare } from './shares.tsx';
 import { VersionsCard } from './versions.tsx';
 
-/** Shows an entry. */
+/** Shows the attributes of one file or folder, and what can be done with it. */
 export function Details({ root, path, canWrite, go }: At & { readonly canWrite: boolean; readonly go: Go }) {
     const [entry, setEntry] = useState<OneEntry | null>(null);
     const [failure, setFailure] = useState('');

@@ -97,7 +97,7 @@ function useFile({ root, path }: At): File {
     return { element, state, save, takeTheirs };
 }
 
-/** Shows a file. */
+/** Shows the text of a file, and saves it. */
 export function FileEditor({ root, path, go }: At & { readonly go: Go }) {
     const { element, state, save, takeTheirs } = useFile({ root, path });
     const close = async (): Promise<void> => {

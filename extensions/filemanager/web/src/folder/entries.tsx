@@ -18,7 +18,7 @@ interface EntriesProps {
     readonly select: (paths: ReadonlySet<string>) => void;
 }
 
-/** Shows the entries. */
+/** Shows the entries of a folder, with those that are selected. */
 export function Entries({ path, entries, ...props }: EntriesProps & { readonly path: string }) {
     const { root, canWrite, selected, select } = props;
     if (entries.length === 0) {

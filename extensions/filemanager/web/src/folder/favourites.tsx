@@ -6,7 +6,7 @@ import { t } from '../words.ts';
 import { openEntry } from './entries.tsx';
 import { Sign } from './sign.tsx';
 
-/** Shows them. */
+/** Shows the favourites of the user. */
 export function Favourites({ go }: { readonly go: Go }) {
     return (
         <List

@@ -11,7 +11,7 @@ import { Selection } from './batch.tsx';
 import { Entries } from './entries.tsx';
 import { Tools } from './tools.tsx';
 
-/** Shows a folder. */
+/** Shows a folder with its path, its entries and its actions. */
 export function Folder({
     roots,
     root,

@@ -8,7 +8,7 @@ const shapes: Readonly<Record<Entry['type'], string>> = {
     other: 'M5 5h10v10H5z'
 };
 
-/** Shows it. */
+/** Shows the sign of an entry's type, which screen readers leave out. */
 export const Sign = ({ type }: { readonly type: Entry['type'] }) => (
     <svg class={`sign ${type}`} viewBox="0 0 20 20" aria-hidden="true">
         <path d={shapes[type]} />

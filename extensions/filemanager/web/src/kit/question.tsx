@@ -13,7 +13,7 @@ export interface Field {
     readonly isOptional?: boolean;
 }
 
-/** What is asked. */
+/** A dialog that asks the user for values before an action. */
 export interface Question<Name extends string = string> {
     readonly title: string;
     readonly action: string;
@@ -22,7 +22,7 @@ export interface Question<Name extends string = string> {
     readonly onSend: (values: Readonly<Record<Name, string>>) => Promise<boolean>;
 }
 
-/** Asks something. */
+/** Opens a dialog that asks the user for values. */
 export type Asker = (question: Question) => void;
 
 /** A question for one text, which is its title, too. */
@@ -40,7 +40,7 @@ export function askText(
     };
 }
 
-/** Asks. */
+/** Shows the dialog of a question, and sends what the user gave. */
 export function Ask({ title, action, fields, onSend, onClose }: Question & { readonly onClose: () => void }) {
     const dialog = useRef<HTMLDialogElement>(null);
     const all = Object.entries(fields);

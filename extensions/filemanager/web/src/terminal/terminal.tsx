@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { panel, tell } from '../panel.ts';
 import { t } from '../words.ts';
 
-/** Shows the terminal. */
+/** Shows a terminal of the machine, and a new one when it has ended. */
 export function TerminalScreen({ onClose }: { readonly onClose: () => void }) {
     const [run, setRun] = useState(0);
     return <Terminal key={run} onClose={onClose} onAgain={() => setRun(run + 1)} />;

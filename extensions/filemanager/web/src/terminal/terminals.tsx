@@ -3,7 +3,7 @@ import { List } from '../kit/list.tsx';
 import { panel } from '../panel.ts';
 import { bytes, t, time } from '../words.ts';
 
-/** Shows them. */
+/** Shows the list of open terminals. */
 export function Terminals() {
     return (
         <List read={() => panel.call('filemanager.terminals')} empty={t('No terminal is open.')}>

@@ -48,7 +48,7 @@ export function termsOf(rule: Rule, model: Model): RuleTerms {
     };
 }
 
-/** Resolves a zone. */
+/** Resolves a zone to the interfaces and addresses that its rules compare. */
 export function zoneTerms({ interfaces, sources }: Zone, model: Model): readonly ZoneTerm[] {
     const addresses = addressTerms(sources, model) ?? [];
     return [

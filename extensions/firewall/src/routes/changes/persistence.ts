@@ -12,7 +12,7 @@ const view = joi.object({
     remedy: joi.string().allow(null).required().label('What helps')
 });
 
-/** Registers `/persistence`. */
+/** Declares the routes below `/persistence`. */
 export function registerPersistenceRoutes(ctx: Ctx, { persistence }: Services): void {
     ctx.route({
         method: 'GET',

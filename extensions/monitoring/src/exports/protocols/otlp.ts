@@ -18,7 +18,7 @@ const units: Readonly<Record<Unit, string>> = {
     W: 'W'
 };
 
-/** Encodes a batch. */
+/** Encodes a batch as JSON of OTLP/HTTP (OpenTelemetry protocol, metrics). */
 export function encodeOtlp({ at, labels, values }: Batch): Buffer {
     const byMetric = Map.groupBy(values, ({ metric }) => metric);
     const time = `${at}000000`;

@@ -20,7 +20,7 @@ const varintKind = 0;
 const doubleKind = 1;
 const bytesKind = 2;
 
-/** Encodes a batch. */
+/** Encodes a batch as a snappy block of Prometheus remote write 1.0. */
 export function encodeRemoteWrite({ at, labels, values }: Batch): Buffer {
     const message = Buffer.concat(
         values.map(({ metric, instance, value }) => {

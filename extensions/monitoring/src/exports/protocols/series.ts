@@ -2,7 +2,7 @@
 import { type Metric, metrics, parseSeriesName, readValues } from '../../sampling/metrics.ts';
 import type { Sample } from '../../sampling/sample.ts';
 
-/** One value. */
+/** One value of a metric in a batch. */
 export interface ExportedValue {
     readonly metric: Metric;
     /** `''` where the metric has no instances. */

@@ -15,7 +15,7 @@ const params = joi.object({
         .meta({ ui: { ref: 'monitoring.alerts' } })
 });
 
-/** Declares `/alerts/{id}/acknowledgement`. */
+/** Declares the routes below `/alerts/{id}/acknowledgement`. */
 export function registerAcknowledgementRoutes(ctx: Ctx, { monitor }: Services): void {
     const acknowledge = (id: number, by: Parameters<typeof monitor.journal.acknowledge>[1]) => {
         const row = monitor.journal.acknowledge(id, by);
@@ -74,7 +74,7 @@ export function registerAcknowledgementRoutes(ctx: Ctx, { monitor }: Services): 
     });
 }
 
-/** Declares `/alerts`. */
+/** Declares the routes below `/alerts`. */
 export function registerAlertRoutes(ctx: Ctx, { monitor }: Services): void {
     ctx.route({
         method: 'GET',

@@ -112,7 +112,7 @@ const hardwareSchema = joi.object({
         .description('Without them, these parts cannot be looked at')
 });
 
-/** Declares `/hardware`. */
+/** Declares the routes below `/hardware`. */
 export function registerHardwareRoutes(ctx: Ctx, { monitor, hardware }: Services): void {
     ctx.route({
         method: 'GET',

@@ -47,7 +47,7 @@ export const portSchema = joi.object({
         .meta({ ui: { column: 5, tones: { loopback: 'good', private: 'neutral', all: 'warning' } } })
 });
 
-/** Declares `/ports`. */
+/** Declares the routes below `/ports`. */
 export function registerPortRoutes(ctx: Ctx, { machine }: Services): void {
     ctx.route({
         method: 'GET',

@@ -14,7 +14,7 @@ const orders: Readonly<Record<'cpu' | 'memory', (a: UsedProcess, b: UsedProcess)
     memory: (a, b) => b.memory - a.memory || a.pid - b.pid
 };
 
-/** Declares `/processes/history`. */
+/** Declares the routes below `/processes/history`. */
 export function registerProcessHistoryRoutes(ctx: Ctx, { machine, processHistory }: Services): void {
     ctx.route({
         method: 'GET',

@@ -64,7 +64,7 @@ const orders: Readonly<Record<'cpu' | 'memory' | 'pid', (a: ProcessView, b: Proc
     pid: (a, b) => a.pid - b.pid
 };
 
-/** Declares `/processes`. */
+/** Declares the routes below `/processes`. */
 export function registerProcessRoutes(ctx: Ctx, { processes }: Services): void {
     ctx.route({
         method: 'GET',

@@ -18,7 +18,7 @@ export interface Disk extends Mount {
     readonly space: Space | null;
 }
 
-/** Which mounts count. */
+/** Which mounts are measured, by the settings. */
 export interface MountFilter {
     /** Whether file systems of other machines count. */
     readonly remote: boolean;

@@ -2,7 +2,7 @@
 import type { Machine } from '../../machine.ts';
 import { linesOf } from './system.ts';
 
-/** One array. */
+/** One software array of the kernel (`/proc/mdstat`). */
 export interface RaidArray {
     /** Such as `md0`. */
     readonly name: string;

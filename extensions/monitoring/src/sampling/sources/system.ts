@@ -13,7 +13,7 @@ export interface CpuTimes {
     readonly steal: number;
 }
 
-/** The processors. */
+/** The times of the processors since the machine started. */
 export interface Cpu {
     readonly all: CpuTimes;
     /** By number. */

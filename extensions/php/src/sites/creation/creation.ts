@@ -54,7 +54,7 @@ export interface Created {
     readonly adminPassword?: string;
 }
 
-/** What creation needs. */
+/** What the making of sites works with. */
 export interface CreationParts {
     readonly ctx: Ctx;
     readonly machine: Machine;

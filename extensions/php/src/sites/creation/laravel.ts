@@ -15,7 +15,7 @@ const draft = 'private/tmp/laravel';
 /** What a project of Laravel has, whatever its release. */
 const marks = ['artisan', `${servedFolder}/index.php`, 'bootstrap/cache', 'storage', '.env'];
 
-/** Sets Laravel up. */
+/** Sets Laravel up in a new site. */
 export class Laravel {
     readonly #ctx: Ctx;
     readonly #releases: Releases;

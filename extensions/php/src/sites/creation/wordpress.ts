@@ -54,7 +54,7 @@ wp_install(getenv('SETUP_TITLE'), getenv('SETUP_USER'), getenv('SETUP_EMAIL'), t
 echo '${done}';
 `;
 
-/** Sets WordPress up. */
+/** Sets WordPress up in a new site. */
 export class WordPress {
     readonly #ctx: Ctx;
     readonly #releases: Releases;

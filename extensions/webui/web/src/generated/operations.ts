@@ -10,7 +10,7 @@ interface FileInput {
     readonly maxBytes: number;
 }
 
-/** One operation. */
+/** One operation of the OpenAPI document, as the generated pages use it. */
 export interface Operation {
     readonly id: string;
     readonly method: string;

@@ -26,7 +26,7 @@ export interface EntryProps {
     readonly onChange: (value: unknown) => void;
 }
 
-/** Shows the control. */
+/** Shows the control that suits the schema of one field. */
 export function Entry(props: EntryProps): JSX.Element {
     const { kind, schema } = props.shape;
     if (schema['x-ui']?.widget === 'cron') {

@@ -19,7 +19,7 @@ interface Command {
 
 const mostShown = 12;
 
-/** Shows the palette. */
+/** Shows the palette, which finds screens and actions by their name. */
 export default function Palette({ onClose }: { readonly onClose: () => void }) {
     const [text, setText] = useState('');
     const [at, setAt] = useState(0);

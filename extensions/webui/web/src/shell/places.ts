@@ -6,7 +6,7 @@ import type { Tag } from '../schema/document.ts';
 import { inWords } from '../schema/schema.ts';
 import { t } from '../words/t.ts';
 
-/** One screen. */
+/** One screen of the menu, and who may see it. */
 export interface Place {
     readonly href: string;
     /** Another address that belongs to the same place. */

@@ -1,7 +1,7 @@
 /** Which properties of a list's items become columns, and in which order. */
 import { plain, type Schema, titleOf } from '../../schema/schema.ts';
 
-/** One column. */
+/** One column of a generated list. */
 export interface Column {
     readonly key: string;
     readonly title: string;

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { t } from '../../words/t.ts';
 
-/** One column. */
+/** One column of a virtual table. */
 export interface VirtualColumn<Row> {
     readonly key: string;
     readonly title: ComponentChildren;

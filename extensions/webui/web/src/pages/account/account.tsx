@@ -34,7 +34,7 @@ interface Token {
 
 const time: Schema = { type: 'string', format: 'date-time' };
 
-/** The screen. */
+/** Shows the screen of the user's own account. */
 export default function Account() {
     const me = useMe();
     return (

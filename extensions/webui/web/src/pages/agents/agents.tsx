@@ -36,7 +36,7 @@ const base = '/api/plugins/mcpserver';
 /** What stands for the token in the text of a client. */
 const placeholder = '${PORTICO_TOKEN}';
 
-/** The screen. */
+/** Shows the screen *Agents*: the programs that use the panel for a user. */
 export default function Agents() {
     const { data: status, error } = useRead<Status>(`${base}/status`);
     const may = useMay();

@@ -12,7 +12,7 @@ import { type App, base } from './appstore-view.ts';
 import { AppIcon } from './icon.tsx';
 import { Updates } from './updates.tsx';
 
-/** The screen. */
+/** Shows the app store, with a tab for each of its lists. */
 export default function AppStore() {
     const tabs = [
         { id: 'catalogue', title: t('Catalogue') },

@@ -21,7 +21,7 @@ interface Asked {
     readonly plan: Plan;
 }
 
-/** The list. */
+/** Shows the updates that installed apps could have. */
 export function Updates() {
     const { data, error } = useRead<readonly Update[]>(`${base}/updates`);
     const may = useMay();

@@ -1,6 +1,6 @@
 /** What the screen of the assistant reads. */
 
-/** A conversation. */
+/** A conversation with the assistant, as the API gives it. */
 export interface Conversation {
     readonly id: number;
     readonly title: string;

@@ -45,7 +45,7 @@ interface Names {
     readonly resources: readonly string[];
 }
 
-/** The screen. */
+/** Shows the screen *Audit log*, with its filters in the address. */
 export default function Audit() {
     const [search] = useSearchParams();
     const filters = Object.fromEntries([...search].filter(([, value]) => value !== ''));

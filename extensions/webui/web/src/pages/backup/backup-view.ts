@@ -1,6 +1,6 @@
 /** What the screens of backups read. */
 
-/** A repository. */
+/** A repository of backups, as the API gives it. */
 export interface Repository {
     readonly id: number;
     readonly name: string;
@@ -16,7 +16,7 @@ export interface Source {
     readonly plugin?: string;
 }
 
-/** A snapshot. */
+/** A snapshot of a repository, as the API gives it. */
 export interface Snapshot {
     readonly id: string;
     readonly time: string;

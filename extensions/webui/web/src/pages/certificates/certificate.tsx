@@ -22,7 +22,7 @@ import type { CertificateView } from './certificate-view.ts';
 import { Life } from './certificates.tsx';
 import { replacement } from './new-certificate.tsx';
 
-/** The screen. */
+/** Shows the screen of one certificate. */
 export default function Certificate({ id }: { readonly id: string }) {
     const { data, error } = useRead<CertificateView>(`/api/certificates/${id}`);
     return (

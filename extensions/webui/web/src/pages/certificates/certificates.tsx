@@ -12,7 +12,7 @@ import { t } from '../../words/t.ts';
 import { type CertificateView, lifeOf } from './certificate-view.ts';
 import { NewCertificate } from './new-certificate.tsx';
 
-/** The screen. */
+/** Shows the screen *Certificates*: all of them, and when they end. */
 export default function Certificates() {
     const { data, error } = useRead<readonly CertificateView[]>('/api/certificates');
     const may = useMay();

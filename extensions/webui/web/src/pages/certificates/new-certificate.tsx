@@ -57,7 +57,7 @@ export const replacement = (): Schema => {
     return { properties: { certificate, key }, required: ['certificate', 'key'] };
 };
 
-/** The dialog. */
+/** Shows the dialog that issues or uploads a certificate. */
 export function NewCertificate({ onClose }: { readonly onClose: () => void }) {
     const [source, setSource] = useState<Source>('acme');
     const send = async (value: Readonly<Record<string, unknown>>): Promise<void> => {

@@ -15,7 +15,7 @@ import { Shell } from './shell.tsx';
 
 const againMs = 3_000;
 
-/** The screen. */
+/** Shows the screen of one container. */
 export default function ContainerPage({ id }: { readonly id: string }) {
     const path = `${base}/containers/${encodeURIComponent(id)}`;
     const { data, error } = useRead<Container>(path);

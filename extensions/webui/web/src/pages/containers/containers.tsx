@@ -29,7 +29,7 @@ const list = `${base}/containers`;
 /** Many things happen when a stack starts; the list is read once for all of them. */
 const calmMs = 300;
 
-/** The screen. */
+/** Shows the screen *Containers*: all of them, with their state. */
 export default function Containers() {
     const { data, error } = useQuery<readonly Container[], ApiFailure>({
         queryKey: ['read', list],

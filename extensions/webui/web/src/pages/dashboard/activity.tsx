@@ -29,7 +29,7 @@ const shownEntries = 8;
 /** That a session goes on, or that a plugin ran a program, is no change. */
 const quiet: ReadonlySet<string> = new Set(['refresh', 'exec']);
 
-/** The last changes. */
+/** Shows the last changes of the audit log. */
 export function LastChanges() {
     const { data } = useRead<readonly Entry[]>('/api/audit?limit=50');
     const entries = (data ?? []).filter(({ action }) => !quiet.has(action)).slice(0, shownEntries);
@@ -57,7 +57,7 @@ export function LastChanges() {
     );
 }
 
-/** Tasks under way. */
+/** Shows the tasks that run now. */
 export function RunningTasks() {
     const { data } = useRead<readonly Task[]>('/api/tasks?state=running&limit=5');
     return (

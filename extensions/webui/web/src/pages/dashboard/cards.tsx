@@ -82,7 +82,7 @@ export function CertificatesCard() {
     );
 }
 
-/** Plugins that run. */
+/** Shows how many plugins run. */
 export function PluginsCard() {
     const { data } = useRead<readonly PluginView[]>('/api/plugins');
     const running = data?.filter(({ state }) => state === 'running').length;
@@ -98,7 +98,7 @@ export function PluginsCard() {
     );
 }
 
-/** The engine. */
+/** Shows the state of the engine. */
 export function EngineCard() {
     const { data } = useRead<EngineStatus>('/api/proxyengine/status');
     return (

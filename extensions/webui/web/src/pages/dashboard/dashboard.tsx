@@ -8,7 +8,7 @@ import { Attention } from './attention.tsx';
 import { CertificatesCard, EngineCard, HostsCard, PluginsCard } from './cards.tsx';
 import { MachineCard } from './machine.tsx';
 
-/** The screen. */
+/** Shows the first screen: the state of the panel at a glance. */
 export default function Dashboard() {
     const may = useMay();
     const me = useMe();

@@ -3,7 +3,7 @@
 /** Where the routes of the plugin are. */
 export const base = '/api/plugins/database';
 
-/** A server. */
+/** A database server, as the API gives it. */
 export interface Server {
     readonly id: number;
     readonly name: string;

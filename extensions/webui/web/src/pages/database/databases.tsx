@@ -10,7 +10,7 @@ import { base, type Server } from './database-view.ts';
 
 const tones = { online: 'good', offline: 'bad' } as const;
 
-/** The screen. */
+/** Shows the screen *Databases*: all servers. */
 export default function Databases() {
     const { data, error } = useRead<readonly Server[]>(`${base}/servers`);
     return (

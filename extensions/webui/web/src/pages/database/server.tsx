@@ -9,7 +9,7 @@ import { t } from '../../words/t.ts';
 import { Console } from './console.tsx';
 import { base, type Database, type Server } from './database-view.ts';
 
-/** The screen. */
+/** Shows the screen of one database server. */
 export default function ServerPage({ id }: { readonly id: string }) {
     const path = `${base}/servers/${encodeURIComponent(id)}`;
     const may = useMay();

@@ -2,7 +2,7 @@
 import type { Tone } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 
-/** A project. */
+/** A project, as the API gives it. */
 export interface Project {
     readonly id: number;
     readonly name: string;
@@ -18,7 +18,7 @@ export interface Step {
     readonly seconds: number | null;
 }
 
-/** A deployment. */
+/** A deployment of a project, as the API gives it. */
 export interface Deployment {
     readonly id: number;
     readonly number: number;

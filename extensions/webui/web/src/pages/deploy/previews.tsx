@@ -13,7 +13,7 @@ import { act } from './act.ts';
 import { Attempt } from './attempt.tsx';
 import { base, previewStates, tones } from './deploy-view.ts';
 
-/** A preview. */
+/** The preview of a pull request, as the API gives it. */
 export interface Preview {
     readonly id: number;
     /** Of the pull request. */

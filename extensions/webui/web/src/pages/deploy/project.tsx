@@ -19,7 +19,7 @@ import { Steps } from './steps.tsx';
 /** How often it is read again: while something is under way, and else, as a push may begin something. */
 const everyMs = { active: 2_000, idle: 15_000 };
 
-/** The screen. */
+/** Shows the screen of one project. */
 export default function ProjectPage({ id }: { readonly id: string }) {
     const path = `${base}/projects/${id}`;
     const may = useMay();

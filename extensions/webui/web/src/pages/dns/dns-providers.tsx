@@ -16,7 +16,7 @@ import { base, type Provider, type ProviderType } from './dns-view.ts';
 import { ProviderDialog } from './provider-dialog.tsx';
 import { TestDialog } from './test-dialog.tsx';
 
-/** The screen. */
+/** Shows the screen *DNS providers*. */
 export default function DnsProviders() {
     const { data: providers, error } = useRead<readonly Provider[]>(base);
     const { data: types = [] } = useRead<readonly ProviderType[]>(`${base}/types`);

@@ -2,7 +2,7 @@
 import type { Schema } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 
-/** A provider. */
+/** A DNS provider, as the API gives it. */
 export interface Provider {
     readonly id: number;
     readonly name: string;

@@ -11,7 +11,7 @@ import { quantity } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import { base, type Provider, type TestResult } from './dns-view.ts';
 
-/** The dialog. */
+/** Shows the dialog that tests a DNS provider. */
 export function TestDialog({
     provider,
     onClose

@@ -11,7 +11,7 @@ import type { EngineStatus } from './engine-status.ts';
 import { Revisions } from './revisions.tsx';
 import { Controls, Refused, State } from './state.tsx';
 
-/** The screen. */
+/** Shows the screen *Engine*: its state, revisions, upstreams, log and configuration. */
 export default function Engine() {
     const { data, error } = useRead<EngineStatus>('/api/proxyengine/status');
     const may = useMay();

@@ -32,7 +32,7 @@ interface RevisionDetail extends Revision {
     }[];
 }
 
-/** The table. */
+/** Shows the revisions, newest first; `canRestore` adds the way back to each. */
 export function Revisions({ canRestore }: { readonly canRestore: boolean }) {
     const { rows, error, isPending, more } = useRows<Revision>('/api/proxyengine/revisions', { limit: 50 });
     const [shown, setShown] = useState<number | null>(null);

@@ -13,7 +13,7 @@ import { fullTime, quantity, relativeTime } from '../../words/format.ts';
 import { t } from '../../words/t.ts';
 import type { EngineStatus } from './engine-status.ts';
 
-/** The buttons. */
+/** Shows the buttons that control the engine. */
 export function Controls({ status: { state, pending } }: { readonly status: EngineStatus }) {
     const run = async (action: string, done: string): Promise<void> => {
         await call('POST', `/api/proxyengine/${action}`).then(() => toast(done), toastFailure);
@@ -49,7 +49,7 @@ export function Controls({ status: { state, pending } }: { readonly status: Engi
     );
 }
 
-/** The facts. */
+/** Shows the state of the engine, and what waits to be applied. */
 export function State({ status }: { readonly status: EngineStatus }) {
     const { state, version, pid, startedAt, message, pending, revision, appliedRevision, lastApply } = status;
     return (

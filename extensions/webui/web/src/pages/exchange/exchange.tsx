@@ -5,7 +5,7 @@ import { t } from '../../words/t.ts';
 import { Export } from './export.tsx';
 import { Import } from './import.tsx';
 
-/** The screen. */
+/** Shows the screen *Import and export*. */
 export default function Exchange() {
     const may = useMay();
     return (

@@ -10,7 +10,7 @@ import { Icon } from '../../kit/icon.tsx';
 import { t } from '../../words/t.ts';
 import { sectionTitles } from './sections.ts';
 
-/** The card. */
+/** Shows the card that exports chosen sections. */
 export function Export() {
     const titles = sectionTitles();
     const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(Object.keys(titles)));

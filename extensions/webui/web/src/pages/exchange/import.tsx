@@ -15,7 +15,7 @@ import { Plan, type PlanView } from './plan.tsx';
 
 type Mode = 'merge' | 'replace';
 
-/** The card. */
+/** Shows the card that plans an import, and applies it. */
 export function Import() {
     const [document, setDocument] = useState<unknown>(null);
     const [passphrase, setPassphrase] = useState('');

@@ -29,7 +29,7 @@ export interface PlanView {
     readonly notes: readonly string[];
 }
 
-/** The plan. */
+/** Shows what an import would add, change and remove. */
 export function Plan({ plan }: { readonly plan: PlanView }) {
     const titles = sectionTitles();
     return (

@@ -21,7 +21,7 @@ interface Check {
 const againMs = 4_000;
 const isGood = (checks: readonly Check[]): boolean => checks.every(({ ok }) => ok !== false);
 
-/** The list. */
+/** Shows the checklist of one host, and checks again on request. */
 export function Checklist({ id }: { readonly id: number }) {
     const { data, error, isFetching, refetch } = useQuery<readonly Check[], ApiFailure>({
         // Not below `/api/hosts`: a change of another host is no reason to try this one again.

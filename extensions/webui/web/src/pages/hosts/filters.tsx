@@ -3,7 +3,7 @@ import { Button } from '../../kit/button.tsx';
 import { FilterChoice, FilterText, useQueryValue } from '../../kit/forms/filter.tsx';
 import { t } from '../../words/t.ts';
 
-/** The controls. */
+/** Shows the filters of the list of hosts; the address keeps them. */
 export function HostFilters() {
     const [tag, setTag] = useQueryValue('tag');
     return (

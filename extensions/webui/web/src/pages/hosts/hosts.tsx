@@ -18,7 +18,7 @@ import { HostMenu } from './menu.tsx';
 const heights = [48, 92] as const;
 const pageSize = 200;
 
-/** The screen. */
+/** Shows the screen *Hosts*: all of them, with their filters. */
 export default function Hosts() {
     const may = useMay();
     const [search] = useSearchParams();

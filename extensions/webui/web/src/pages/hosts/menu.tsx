@@ -18,7 +18,7 @@ interface HostName {
     readonly enabled: boolean;
 }
 
-/** The menu. */
+/** Shows the menu of actions on one host. */
 export function HostMenu({ host }: { readonly host: HostName }) {
     const { id, domain, enabled } = host;
     const [isCopying, setCopying] = useState(false);

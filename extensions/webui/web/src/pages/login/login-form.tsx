@@ -7,7 +7,7 @@ import { Button } from '../../kit/button.tsx';
 import { TextField } from '../../kit/forms/text-field.tsx';
 import { t } from '../../words/t.ts';
 
-/** The form. */
+/** Shows the form of the login, and its second factor when the panel asks for it. */
 export function LoginForm({
     again = null,
     onDone = () => undefined

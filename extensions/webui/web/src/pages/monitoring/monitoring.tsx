@@ -30,7 +30,7 @@ const ranges = (): readonly { readonly id: string; readonly title: string; reado
     { id: '30d', title: t('A month'), ms: 720 * hour }
 ];
 
-/** The screen. */
+/** Shows the screen *Monitoring*: charts of the chosen range. */
 export default function Monitoring() {
     const { data: catalogue, error } = useRead<readonly Metric[]>(`${base}/catalogue`);
     const [range, setRange] = useQueryValue('range');

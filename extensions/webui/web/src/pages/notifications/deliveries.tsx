@@ -22,7 +22,7 @@ export interface Delivery {
     readonly error: string | null;
 }
 
-/** The table. */
+/** Shows the deliveries of one channel; `canReplay` adds the button that sends one again. */
 export function Deliveries({
     channel,
     canReplay

@@ -15,7 +15,7 @@ import { t } from '../../words/t.ts';
 import { ChannelDialog, type ChannelView } from './channel-dialog.tsx';
 import { Deliveries, type Delivery } from './deliveries.tsx';
 
-/** The screen. */
+/** Shows the screen *Notifications*: the channels and their deliveries. */
 export default function Notifications() {
     const { data, error } = useRead<readonly ChannelView[]>('/api/settings/channels');
     const may = useMay();

@@ -35,7 +35,7 @@ const known = [
 ];
 const base = '/api/auth/oauth/authorize';
 
-/** The screen. */
+/** Shows the screen where the user lets an OAuth client in, or refuses. */
 export default function Authorize() {
     const [search] = useSearchParams();
     const request = Object.fromEntries([...search].filter(([name]) => known.includes(name)));

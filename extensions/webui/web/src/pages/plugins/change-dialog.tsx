@@ -31,7 +31,7 @@ interface Choice {
     readonly restoreData?: true;
 }
 
-/** The dialog. */
+/** Shows the dialog that previews a change of a plugin, and then makes it. */
 export function ChangeDialog({ wanted, onClose }: { readonly wanted: Wanted; readonly onClose: () => void }) {
     const [preview, setPreview] = useState<InstallPreview | null>(null);
     const [failure, setFailure] = useState<ApiFailure | null>(null);

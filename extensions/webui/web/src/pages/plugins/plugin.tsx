@@ -22,7 +22,7 @@ import { Removal } from './removal.tsx';
 import { CapabilityList, Switch } from './switch.tsx';
 import { Versions } from './versions.tsx';
 
-/** The screen. */
+/** Shows the screen of one plugin. */
 export default function Plugin({ name }: { readonly name: string }) {
     const { data, error } = useRead<PluginDetail>(`/api/plugins/${name}`);
     const may = useMay();

@@ -24,7 +24,7 @@ interface Inventory {
     readonly safeMode: string | null;
 }
 
-/** The screen. */
+/** Shows the screen *Plugins*: all of them, with their state. */
 export default function Plugins() {
     const may = useMay();
     const [wanted, setWanted] = useState<Wanted | null>(null);

@@ -6,7 +6,7 @@ import { t } from '../../words/t.ts';
 import type { Wanted } from './change-dialog.tsx';
 import type { PluginDetail } from './plugin-view.ts';
 
-/** The table. */
+/** Shows the versions of a plugin, and lets the user choose one. */
 export function Versions({
     plugin: { name, versions },
     onChoose

@@ -25,7 +25,7 @@ interface Setting {
     readonly restart: boolean;
 }
 
-/** The screen. */
+/** Shows the screen *Settings*, one group below the other. */
 export default function Settings() {
     const { data, error } = useRead<readonly Setting[]>('/api/settings');
     const groups = Map.groupBy(data ?? [], ({ key }) => key.split('.')[0] ?? '');

@@ -25,7 +25,7 @@ interface Task {
     readonly error: { readonly message?: string } | null;
 }
 
-/** The screen. */
+/** Shows the screen *Tasks*, with its filters in the address. */
 export default function Tasks() {
     const [search] = useSearchParams();
     const filters = Object.fromEntries([...search].filter(([, value]) => value !== ''));

@@ -18,7 +18,7 @@ import { Roles } from './roles.tsx';
 import { UserDialog } from './user-dialog.tsx';
 import type { UserView } from './user-view.ts';
 
-/** The screen. */
+/** Shows the screen *Users*: users and roles. */
 export default function Users() {
     const may = useMay();
     const canWrite = may('users:write');
