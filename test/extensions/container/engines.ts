@@ -12,6 +12,7 @@ import {
     rmSync
 } from 'node:fs';
 import { request } from 'node:http';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -235,6 +236,30 @@ export class TestEngine implements AsyncDisposable {
     async names(): Promise<readonly string[]> {
         const { data } = await this.ask('GET', '/containers/json?all=true');
         return (data as { Names: string[] }[]).map(({ Names }) => (Names[0] ?? '').slice(1)).sort();
+    }
+
+    /** Leads connections to a port of this machine to the same port in the engine's network. */
+    async relay(port: number): Promise<AsyncDisposable> {
+        const server = createServer((socket) => {
+            const inside = spawn(
+                'nsenter',
+                [`--net=/proc/${this.pid}/ns/net`, 'busybox', 'nc', '127.0.0.1', String(port)],
+                { stdio: ['pipe', 'pipe', 'ignore'] }
+            );
+            inside.stdin.on('error', () => socket.destroy());
+            socket.on('error', () => inside.kill());
+            socket.on('close', () => inside.kill());
+            socket.pipe(inside.stdin);
+            inside.stdout.pipe(socket);
+        });
+        server.listen(port, '127.0.0.1');
+        await once(server, 'listening');
+        return {
+            async [Symbol.asyncDispose]() {
+                server.close();
+                await once(server, 'close');
+            }
+        };
     }
 
     /** Makes the daemon answer nothing, as one that hangs. */

@@ -9,13 +9,16 @@ import * as Lab from '@hapi/lab';
 import { itInBrowser, noBrowser } from '../../../support/browser.ts';
 import { adminPassword } from '../../../support/panel/panel.ts';
 import { until } from '../../../support/until.ts';
-import { image, noEngine, TestEngine } from '../../container/engines.ts';
+import { image, noEngine, registryAddress, TestEngine } from '../../container/engines.ts';
 import { finish, isSound, limitMs, type Rig, startRig, visit } from '../rig.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const base = '/api/plugins/container';
+const apps = '/api/plugins/appstore';
+/** The image of an app, in the registry of the engine. */
+const board = `${registryAddress}/apps/board`;
 /** It says each line that it gets a second time, and counts meanwhile. */
 const command = ['sh', '-c', 'n=0; while true; do n=$((n+1)); echo "tick $n"; sleep 0.2; done'];
 
@@ -24,6 +27,7 @@ describe('the screens of containers', { timeout: limitMs }, () => {
     let engine: TestEngine;
     let folder: string;
     let rig: Rig;
+    let relay: AsyncDisposable | undefined;
 
     before({ timeout: limitMs }, async () => {
         if ((noBrowser ?? noEngine) !== undefined) {
@@ -47,6 +51,7 @@ describe('the screens of containers', { timeout: limitMs }, () => {
     });
     after(async () => {
         await rig?.close();
+        await relay?.[Symbol.asyncDispose]();
         await engine?.close();
         rmSync(folder, { recursive: true, force: true });
     });
@@ -115,41 +120,87 @@ describe('the screens of containers', { timeout: limitMs }, () => {
         await finish(watched);
     });
 
-    itWithEngine('installs an app of the catalogue after a look at what it comes to', async () => {
-        const { client } = rig.panel;
-        const compose = `services: { web: { image: "${image}", command: ["sleep", "1000"], environment: { GREETING: "\${GREETING}" }, volumes: ["kept:/kept"], ports: ["8080:80"] } }
+    itWithEngine(
+        'installs an app of the catalogue after a look at what it comes to, and updates it after another',
+        async () => {
+            const { client } = rig.panel;
+            for (const tag of ['1', '2']) {
+                await engine.importImage(`${board}:${tag}`, tag);
+                const pushed = await client.post(`${base}/images/push`, { image: `${board}:${tag}` });
+                await until(async () => {
+                    const { data } = await client.get(`/api/tasks/${pushed.data.id}`);
+                    expect(data.error, pushed.text).to.be.null();
+                    return data.state === 'succeeded';
+                }, `${board}:${tag} to be pushed`);
+            }
+            const publish = async (tag: string, more = ''): Promise<void> => {
+                const compose = `services: { web: { image: "${board}:${tag}", command: [sh, -c, "echo notices > /kept/index.html; exec busybox httpd -f -p 80 -h /kept"], stop_grace_period: 0s, volumes: ["kept:/kept"], ports: ["8080:80"]${more} } }
 volumes: { kept: {} }`;
-        const imported = await client.post('/api/plugins/appstore/import', {
-            kind: 'compose',
-            name: 'board',
-            files: { 'docker-compose.yml': compose }
-        });
-        expect(imported.status, imported.text).to.equal(201);
-        const watched = await rig.open();
-        const { page } = watched;
-        await visit(page, '/appstore');
-        await isSound(page, 'the catalogue of apps');
-        await page.getByRole('list', { name: 'Catalogue' }).getByRole('link', { name: 'board' }).click();
-        await page.getByLabel('Name').fill('notices');
-        await isSound(page, 'the form of an app');
-        await page.getByRole('button', { name: 'Look at what it comes to' }).click();
-        await page.getByText('This app is not signed').waitFor();
-        await page.locator('ins', { hasText: 'portico-test/busybox' }).waitFor();
-        await isSound(page, 'what an install comes to');
-        await page.setViewportSize({ width: 390, height: 844 });
-        await isSound(page, 'what an install comes to on a phone');
-        const [answer] = await Promise.all([
-            page.waitForResponse((each) => each.url().endsWith('/api/plugins/appstore/installed')),
-            page.getByRole('button', { name: /nstall$/ }).click()
-        ]);
-        // The app is probed at a port of the engine's own network, which this panel does not reach: that the install begins is what is seen here.
-        expect(answer.status(), await answer.text()).to.equal(202);
-        expect(answer.request().postDataJSON()).to.include({ app: 'board', name: 'notices' });
-        await visit(page, '/appstore?tab=updates');
-        await page.getByText('All apps are up to date').waitFor();
-        await isSound(page, 'no update');
-        await finish(watched);
-    });
+                const imported = await client.post(`${apps}/import`, {
+                    kind: 'compose',
+                    name: 'board',
+                    files: { 'docker-compose.yml': compose }
+                });
+                expect(imported.status, imported.text).to.equal(201);
+            };
+            await publish('1');
+            const watched = await rig.open();
+            const { page } = watched;
+            await visit(page, '/appstore');
+            await isSound(page, 'the catalogue of apps');
+            await page.getByRole('list', { name: 'Catalogue' }).getByRole('link', { name: 'board' }).click();
+            await page.getByLabel('Name').fill('notices');
+            await isSound(page, 'the form of an app');
+            await page.getByRole('button', { name: 'Look at what it comes to' }).click();
+            await page.getByText('This app is not signed').waitFor();
+            await page.locator('ins', { hasText: board }).waitFor();
+            await isSound(page, 'what an install comes to');
+            await page.setViewportSize({ width: 390, height: 844 });
+            await isSound(page, 'what an install comes to on a phone');
+            const [answer] = await Promise.all([
+                page.waitForResponse((each) => each.url().endsWith(`${apps}/installed`)),
+                page.getByRole('button', { name: /nstall$/ }).click()
+            ]);
+            expect(answer.status(), await answer.text()).to.equal(202);
+            expect(answer.request().postDataJSON()).to.include({ app: 'board', name: 'notices' });
+            const app = async () => (await client.get(`${apps}/installed/notices`)).data;
+            // The engine has a network of its own, in which the panel probes the app.
+            await until(async () => (await engine.names()).includes('app-notices-web-1'), 'the app', limitMs);
+            relay = await engine.relay(Number(new URL((await app()).url).port));
+            await until(async () => (await app()).state === 'running', 'the app to be installed', limitMs);
+            await page.setViewportSize({ width: 1_280, height: 800 });
+            await visit(page, '/appstore?tab=updates');
+            await page.getByText('All apps are up to date').waitFor();
+            await isSound(page, 'no update');
+
+            await publish('2', ', tmpfs: ["/cache"]');
+            await visit(page, '/appstore?tab=updates');
+            const update = page.getByRole('list', { name: 'Updates' }).getByRole('listitem');
+            await update.locator('ins', { hasText: 'tmpfs at /cache' }).waitFor();
+            await isSound(page, 'an update that exposes more');
+            const consent = page.getByRole('dialog', { name: 'Update notices to 2?' });
+            await update.getByRole('button', { name: 'Update …' }).click();
+            await consent.getByText('This version asks for more than the one that runs.').waitFor();
+            await consent.locator('ins', { hasText: 'tmpfs at /cache' }).waitFor();
+            await isSound(page, 'the consent to an update');
+            await consent.getByRole('button', { name: 'Cancel' }).click();
+            await consent.waitFor({ state: 'detached' });
+            expect(await app()).to.include({ version: '1', state: 'running' });
+            await update.getByRole('button', { name: 'Update …' }).click();
+            await consent.getByRole('button', { name: 'Agree and update' }).click();
+            await until(
+                async () => {
+                    const { version, state } = await app();
+                    return version === '2' && state === 'running';
+                },
+                'the update',
+                limitMs
+            );
+            await visit(page, '/appstore?tab=updates');
+            await page.getByText('All apps are up to date').waitFor();
+            await finish(watched);
+        }
+    );
 
     itWithEngine('takes an image in from a file, by the generated page', async () => {
         const { client } = rig.panel;
