@@ -181,7 +181,8 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         await release.getByText('failed', { exact: true }).first().waitFor();
         const { data } = await rig.panel.client.get('/api/plugins/deploy/projects/1/deployments');
         expect(data.map(({ state }: { state: string }) => state)).to.equal(['failed']);
-        await release.locator('.failure').getByText(data[0].reason).waitFor();
+        expect(data[0].reason).to.equal('FETCH_FAILED');
+        await release.locator('.failure').getByText('The commit could not be fetched').waitFor();
         await release.getByRole('button', { name: 'Show the log' }).click();
         const log = release.getByRole('log', { name: 'Log of #1' });
         await log.getByText(`failed: ${data[0].reason}`, { exact: true }).waitFor();
@@ -271,7 +272,8 @@ describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
         const { data: attempt } = await client.get(
             `/api/plugins/deploy/deployments/${(await preview()).deploymentId}`
         );
-        await question.getByText(attempt.reason, { exact: true }).waitFor();
+        expect(attempt.reason).to.equal('FETCH_FAILED');
+        await question.getByText('The commit could not be fetched').waitFor();
         await question.getByRole('log', { name: 'Log' }).getByText(`failed: ${attempt.reason}`).waitFor();
         await isSound(page, 'how a preview went');
         await page.keyboard.press('Escape');

@@ -2,6 +2,7 @@
 import { useQueries, useQuery, type UseQueryResult } from '@tanstack/preact-query';
 
 import type { Document, Tag } from '../schema/document.ts';
+import { inWords as inWordsOf } from '../schema/schema.ts';
 import { translated } from '../schema/translated.ts';
 import { language } from '../words/language.ts';
 import { addWords, t, type Table } from '../words/t.ts';
@@ -39,6 +40,12 @@ function part(tag: string | null) {
             inWords(await readDocument<Document>(path, signal)),
         staleTime: 60_000
     };
+}
+
+/** The titles of groups of routes and of plugins, by their names. */
+export function useTitles(): (name: string) => string {
+    const { data } = useDocument('panel');
+    return (name) => t(data?.tags.find((tag) => tag.name === name)?.['x-summary'] ?? inWordsOf(name));
 }
 
 /** The path of a list by the id of its operation: null without an id, while the document is read, and where the user sees no such list. */

@@ -96,7 +96,12 @@ function optionsOf(
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false } },
         scales: {
-            y: { range: (_plot, _low, high) => [0, unit === 'percent' ? 100 : Math.max(high * 1.1, 1)] }
+            y: {
+                range: (_plot, _low, high) => [
+                    0,
+                    unit === 'percent' ? 100 : Math.max(high * 1.1, unit?.startsWith('byte') === true ? 8 : 1)
+                ]
+            }
         },
         axes: [
             { ...axis, space: 70, size: 28, values: (_plot, ticks) => ticks.map(clockOf(ticks)) },

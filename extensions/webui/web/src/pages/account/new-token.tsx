@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
+import { useTitles } from '../../api/document.ts';
 import { ApiFailure } from '../../api/failure.ts';
 import { invalidate, useMe } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
@@ -10,7 +11,6 @@ import { Dialog } from '../../kit/dialogs/dialog.tsx';
 import { useSubmit } from '../../kit/forms/once.ts';
 import { TextField } from '../../kit/forms/text-field.tsx';
 import { Waiting } from '../../kit/page.tsx';
-import { inWords } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 
 /** What a token is filled in with before the user changes it. */
@@ -124,6 +124,7 @@ function Permissions({
     readonly onChange: (given: ReadonlySet<string>) => void;
 }) {
     const own = useMe()?.permissions ?? [];
+    const titleOf = useTitles();
     const areas = Map.groupBy(own, (name) => name.split(':')[0] ?? '');
     const toggle = (name: string): void => {
         const next = new Set(given);
@@ -147,7 +148,7 @@ function Permissions({
             <div class="areas" role="group" aria-label={t('Permissions')} tabIndex={0}>
                 {[...areas].map(([area, names]) => (
                     <div key={area}>
-                        <strong>{inWords(area)}</strong>
+                        <strong>{titleOf(area)}</strong>
                         {names.map((name) => (
                             <label key={name} class="inline">
                                 <input

@@ -46,7 +46,9 @@ export default function AppPage() {
                     <section class="card">
                         <p class="lead row">
                             <AppIcon app={app} size={48} />
-                            {[app.tagline, app.version].filter(Boolean).join(' · ')}
+                            {[app.tagline, t('Version {version}', { version: app.version })]
+                                .filter(Boolean)
+                                .join(' · ')}
                         </p>
                         <p class="prose">{app.description.markdown}</p>
                         {app.installed.length === 0 ? null : (

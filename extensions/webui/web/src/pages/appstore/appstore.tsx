@@ -72,7 +72,7 @@ function Card({ app }: { readonly app: App }) {
             </h2>
             <p>{tagline}</p>
             <p class="dim row">
-                <span>{version}</span>
+                <span>{t('Version {version}', { version })}</span>
                 <span class="badge neutral">{signed ? t('signed') : t('unsigned')}</span>
                 {installed.length === 0 ? null : <span class="badge good">{t('installed')}</span>}
                 {why === null ? null : <span class="badge warning">{t('not for this machine')}</span>}

@@ -66,6 +66,9 @@ function Consent({ update: { name, to }, plan, onClose }: Asked & { readonly onC
         <Dialog title={t('Update {name} to {version}?', { name, version: to })} onClose={onClose} isWide>
             <p>{t('This version asks for more than the one that runs.')}</p>
             <PlanView plan={plan} />
+            <p class="dim">
+                {t('If it does not become healthy, the version of now comes back with its data.')}
+            </p>
             <footer class="row">
                 <Button onPress={onClose}>{t('Cancel')}</Button>
                 <Button look="primary" onPress={agree}>

@@ -7,6 +7,7 @@ import { Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
 import { base, type Deployment, tones } from './deploy-view.ts';
 import { Steps } from './steps.tsx';
+import { Why } from './why.tsx';
 
 /** Its state, why it failed, its steps and its log. @param number - of the pull request */
 export function Attempt({
@@ -29,11 +30,7 @@ export function Attempt({
                     <p>
                         <Badge text={data.state} tone={tones[data.state]} />
                     </p>
-                    {data.reason === null ? null : (
-                        <p class="failure">
-                            <code>{data.reason}</code>
-                        </p>
-                    )}
+                    <Why reason={data.reason} />
                     <Steps steps={data.steps} />
                 </>
             )}

@@ -15,6 +15,7 @@ import { act } from './act.ts';
 import { base, type Deployment, isActive, type Project, tones, triggerOf } from './deploy-view.ts';
 import { Previews, usePreviews } from './previews.tsx';
 import { Steps } from './steps.tsx';
+import { Why } from './why.tsx';
 
 /** How often it is read again: while something is under way, and else, as a push may begin something. */
 const everyMs = { active: 2_000, idle: 15_000 };
@@ -108,11 +109,7 @@ function Release({ deployment, project }: { readonly deployment: Deployment; rea
                         <span class="number">{quantity(artifact.bytes, 'byte')}</span>
                     )}
                 </p>
-                {reason === null ? null : (
-                    <p class="failure">
-                        <code>{reason}</code>
-                    </p>
-                )}
+                <Why reason={reason} />
                 <Steps steps={deployment.steps} />
                 <footer class="row">
                     {may('deploy:logs') ? (

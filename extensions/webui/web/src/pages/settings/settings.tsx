@@ -65,7 +65,7 @@ function Row({ setting }: { readonly setting: Setting }) {
                 </small>
             </dt>
             <dd>
-                <Value value={value} schema={unit === null ? {} : { 'x-unit': unit }} />
+                <Value name={key} value={value} schema={unit === null ? {} : { 'x-unit': unit }} />
                 <Badge text={t(source)} tone={source === 'stored' ? 'good' : 'neutral'} />
                 {restart ? <small>{t('after a restart')}</small> : null}
             </dd>

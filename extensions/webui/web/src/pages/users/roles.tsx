@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 
 import { call } from '../../api/client.ts';
+import { useTitles } from '../../api/document.ts';
 import { invalidate, useMay, useRead } from '../../api/queries.ts';
 import { Button } from '../../kit/button.tsx';
 import { Dialog } from '../../kit/dialogs/dialog.tsx';
@@ -11,7 +12,6 @@ import { Icon } from '../../kit/icon.tsx';
 import { Waiting } from '../../kit/page.tsx';
 import { filled } from '../../schema/changes.ts';
 import { SchemaForm } from '../../schema/form.tsx';
-import { inWords } from '../../schema/schema.ts';
 import { t } from '../../words/t.ts';
 import type { PermissionView, RoleView } from './user-view.ts';
 
@@ -73,6 +73,7 @@ function Matrix({
     readonly onToggle: (role: RoleView, permission: string) => void;
 }) {
     const may = useMay();
+    const titleOf = useTitles();
     const areas = Map.groupBy(permissions, ({ name }) => name.split(':')[0] ?? '');
     return (
         <div class="scroll matrix" role="region" aria-label={t('Permissions of the roles')} tabIndex={0}>
@@ -92,7 +93,7 @@ function Matrix({
                     <tbody key={area}>
                         <tr>
                             <th scope="rowgroup" colSpan={roles.length + 1}>
-                                {t(inWords(area))}
+                                {titleOf(area)}
                                 {members[0]?.plugin === null ? null : <span class="tag">{t('plugin')}</span>}
                             </th>
                         </tr>
