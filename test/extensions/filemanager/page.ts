@@ -18,7 +18,7 @@ import * as Lab from '@hapi/lab';
 import type { BrowserContextOptions, FrameLocator, Locator, Page } from 'playwright-core';
 
 import { type Faults, itInBrowser, keepPicture } from '../../support/browser.ts';
-import type { TestPanel } from '../../support/panel/panel.ts';
+import { adminPassword, type TestPanel } from '../../support/panel/panel.ts';
 import { until } from '../../support/until.ts';
 import { enter, extensions, findings, openAxe, type Rig, startRig } from '../webui/rig.ts';
 
@@ -84,6 +84,15 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
     };
     const remove = (path: string) =>
         panel.client.delete(`/api/plugins/filemanager/files?${new URLSearchParams({ root: 'main', path })}`);
+    /** Ends the sessions of all pages that were opened; the test's own stays. */
+    const endSessions = async (): Promise<void> => {
+        const { data } = await panel.client.get('/api/auth/sessions');
+        const others = data.filter(({ current }: { current: boolean }) => !current);
+        expect(others).to.not.be.empty();
+        for (const { id } of others) {
+            expect((await panel.client.delete(`/api/auth/sessions/${id}`)).code).to.equal(0);
+        }
+    };
     const isClean = (faults: Faults): void => {
         expect(faults).to.equal({ policy: [], errors: [], foreign: [], missing: [] });
     };
@@ -172,9 +181,9 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
     });
 
     itWithBrowser(
-        'sends a file, and goes on with it where the network broke or the token ended',
+        'sends a file, and goes on with it where the network broke, the token ended or the session did',
         async () => {
-            // A little more than one part: the second one breaks, and then the panel refuses its token. It is sent again each time.
+            // A little more than one part: the second one breaks, then the panel refuses its token, and then its session has ended. It is sent again each time.
             const bytes = Buffer.alloc(8 * 1024 * 1024 + 65_536, 'portico');
             const file = join(folder, 'large.bin');
             writeFileSync(file, bytes);
@@ -195,13 +204,19 @@ describe('the page of the file manager', { timeout: limitMs }, () => {
                             headers: { ...headers, authorization: `${authorization}x` }
                         });
                     }
+                    if (sent.length === 4) {
+                        await endSessions();
+                    }
                 }
                 return route.continue();
             });
             await frame.getByLabel('Upload').setInputFiles(file);
+            const login = page.getByRole('dialog', { name: 'Your session has ended' });
+            await login.getByLabel('Password').fill(adminPassword);
+            await login.getByRole('button', { name: 'Log in' }).click();
             await frame.getByRole('button', { name: 'large.bin', exact: true }).waitFor({ timeout: 60_000 });
             expect(broken).to.equal(1);
-            expect(sent).to.equal([0, ...Array.from({ length: 3 }, () => 8 * 1024 * 1024)]);
+            expect(sent).to.equal([0, ...Array.from({ length: 4 }, () => 8 * 1024 * 1024)]);
             expect(readFileSync(join(root, 'site/large.bin')).equals(bytes)).to.be.true();
             isClean({ ...faults, errors: [] });
             await page.context().close();
