@@ -17,6 +17,7 @@ interface HostView {
     readonly version: number;
     readonly notes: string;
     readonly upstreams: readonly { readonly address: string }[];
+    readonly advanced: readonly { readonly handler: string }[];
 }
 
 const many = 10_000;
@@ -128,6 +129,24 @@ describe('the screens of hosts', { timeout: 2 * limitMs }, () => {
         await page.getByRole('heading', { name: 'Does not get in (403)' }).waitFor();
         await page.getByRole('navigation', { name: 'shop.example' }).getByText('For the engine').click();
         await page.locator('pre', { hasText: '127.0.0.1:3000' }).waitFor();
+        // A handler in the engine's own language: nothing is sent while it is half written.
+        await page.getByRole('navigation', { name: 'shop.example' }).getByText('Settings').click();
+        const handlers = page.locator('details', { hasText: 'Handlers of the engine' });
+        await handlers.locator('summary').click();
+        const written = handlers.getByRole('textbox');
+        await written.fill('[{ "handler": "headers", ');
+        await page.getByRole('button', { name: 'Review and save' }).click();
+        await handlers.getByRole('alert').getByText('This is not JSON').waitFor();
+        expect((await hostOf('shop.example'))?.advanced).to.equal([]);
+        await written.fill('[{ "handler": "headers", "response": { "set": { "X-Quay": ["7"] } } }]');
+        await page.getByRole('button', { name: 'Review and save' }).click();
+        await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+        await until(
+            async () => (await hostOf('shop.example'))?.advanced[0]?.handler === 'headers',
+            'the handler to be kept'
+        );
+        await visit(page, `/hosts/${id}?tab=preview`);
+        await page.locator('pre', { hasText: 'X-Quay' }).waitFor();
         await finish(watched);
     });
 
