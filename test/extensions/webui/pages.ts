@@ -92,7 +92,7 @@ const missing = new RegExp(
 
 /** Waits until a release says in words why it does not serve: which reason it is depends on the machine. */
 const saysWhy = (where: Locator, reason: string): Promise<void> =>
-    where.locator(`.failure[title="${reason}"]`, { hasText: /^[A-Z][a-z]+ .+/ }).waitFor();
+    where.locator(`.failure[title="${reason}"]`, { hasText: /^[A-Z][a-z]* ./ }).waitFor();
 
 describe('the pages in a browser', { timeout: 2 * limitMs }, () => {
     const itWithBrowser = itInBrowser(it);
