@@ -115,7 +115,7 @@ describe('A canary', { timeout: limitMs }, () => {
             const aborted = await begin();
             await isSound(page, 'a canary');
             await newest.getByRole('button', { name: 'Take it back' }).click();
-            await newest.getByText('CANARY_REVERTED').waitFor();
+            await newest.getByText('The canary was taken back').waitFor();
             expect((await rig.over(aborted)).reason).to.equal('CANARY_REVERTED');
             expect((await rig.page('canary.test')).text).to.equal('old');
 
