@@ -248,7 +248,17 @@ describe('mcpserver: tools', { timeout: limitMs }, () => {
         expect(await names(client))
             .to.include('helper__wreck')
             .and.to.not.include(['helper__fresh', 'helper__shown']);
-        await rig.panel.client.put(`${base}/tools/helper__wreck`, { approval: 'none' });
+        for (const [name, approval, code] of [
+            ['helper__wreck', 'none', 40001],
+            ['helper__wreck', 'client', 40001],
+            ['helper__wreck', 'panel', 0],
+            ['helper__log', 'panel', 40001],
+            ['helper__log', 'none', 0],
+            ['helper__log', null, 0]
+        ] as const) {
+            const made = await rig.panel.client.put(`${base}/tools/${name}`, { approval });
+            expect(made.code, `${name} ${approval}`).to.equal(code);
+        }
         const answer = await call(client, 'helper__wreck');
         expect(answer).to.include({ code: 42850 });
         expect(answer.approval).to.include({ state: 'pending', dangerous: true });

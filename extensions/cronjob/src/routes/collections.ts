@@ -164,8 +164,23 @@ function registerValidation(ctx: Ctx, { tasks, now }: Services): void {
             return {
                 task: { ...draft, env, request: maskedRequest(draft), parameters: maskedParameters(draft) },
                 nextRunAt: at === null || !draft.enabled ? null : new Date(at).toISOString(),
-                warnings: [...warningsOf({ ...draft, blackouts }, now())]
+                warnings: [
+                    ...warningsOf({ ...draft, blackouts }, now()),
+                    ...((await hasRoute(ctx, draft.route?.id))
+                        ? []
+                        : [
+                              {
+                                  path: 'route.id',
+                                  message: 'There is no such route that a plugin may call now'
+                              }
+                          ])
+                ]
             };
         }
     });
+}
+
+/** Whether a route is there. A task may name one whose plugin comes later. */
+async function hasRoute(ctx: Ctx, id: string | undefined): Promise<boolean> {
+    return id === undefined || (await ctx.api.routes()).some((route) => route.id === id);
 }

@@ -55,7 +55,7 @@ export function stepsAfter(task: TaskRow, { state, reason }: RunRow): readonly n
     return stepsOf(task).flatMap(({ taskId, on }) => (on === 'always' || on === wanted ? [taskId] : []));
 }
 
-/** Checks the steps of a task in the write that stores them. @throws VALIDATION_FAILED 40001 for a step without a task, CHAIN_CYCLE 40950 */
+/** Checks the steps of a task, in the write that stores them and before. @throws VALIDATION_FAILED 40001 for a step without a task, CHAIN_CYCLE 40950 */
 export async function checkSteps(em: EntityManager, id: number, steps: readonly Step[]): Promise<void> {
     if (steps.length === 0) {
         return;

@@ -77,6 +77,8 @@ export class Tasks {
     async check(input: TaskInput): Promise<Draft> {
         const draft = draftOf(input, null, this.#defaults());
         await this.#checkDraft(draft, null);
+        // No task has this number: a new one is in no chain yet.
+        await this.#options.ctx.db.read((em) => checkSteps(em, 0, draft.then));
         return draft;
     }
 

@@ -1,6 +1,7 @@
 /** Routes of the tools and their switches. */
-import { type Actor, errors, joi, pages, reply } from '@portico/sdk';
+import { type Actor, errors, joi, pages, reply, type RouteInfo } from '@portico/sdk';
 
+import type { ApprovalWay } from '../entities.ts';
 import type { Services } from '../services.ts';
 import { approvalWords, type Ctx } from '../settings.ts';
 import { areaOf, type RouteTool } from '../tools/catalogue.ts';
@@ -105,12 +106,13 @@ function registerSwitch(ctx: Ctx, { catalogue, switches, toolsChanged }: Service
                     .allow(null)
                     .label('Approval')
                     .description(
-                        'Empty: as the setting says. What is dangerous is always approved in the panel'
+                        'Empty: as the setting says. What is dangerous is always approved in the panel, and what only reads needs no approval'
                     )
             })
         },
         async handler({ actor, params, payload, audit }) {
             const before = await find(actor, params.name);
+            checkApproval(before, payload.approval ?? null);
             await switches.set(params.name, {
                 ...(payload.enabled === undefined ? {} : { enabled: payload.enabled }),
                 ...(payload.approval === undefined ? {} : { approval: payload.approval })
@@ -121,6 +123,22 @@ function registerSwitch(ctx: Ctx, { catalogue, switches, toolsChanged }: Service
             return after;
         }
     });
+}
+
+/** What would be stored and never hold is refused. @throws VALIDATION_FAILED 40001 */
+function checkApproval(
+    { dangerous, effect }: Pick<RouteInfo, 'dangerous' | 'effect'>,
+    approval: ApprovalWay | null
+): void {
+    const message =
+        dangerous && approval !== 'panel'
+            ? 'What is dangerous is always approved in the panel'
+            : !dangerous && effect === 'read' && approval !== 'none'
+              ? 'What only reads needs no approval'
+              : null;
+    if (message !== null && approval !== null) {
+        throw errors.invalid([{ path: 'approval', message }]);
+    }
 }
 
 function viewOf({ name, info }: RouteTool, switches: Services['switches'], allowed: ReadonlySet<string>) {

@@ -131,6 +131,28 @@ describe('many tasks', { timeout: 60_000 }, () => {
         const usual = await validate({ schedule: '*/5 * * * *', timezone: 'Europe/Berlin' });
         expect([usual.data.warnings, usual.data.nextRunAt === null]).to.equal([[], false]);
         expect((await validate({ schedule: '0 0 31 2 *' })).code).to.equal(40001);
+        const chained = { schedule: '@daily', then: [{ taskId: 9_999, on: 'success' }] };
+        for (const path of ['/tasks/validate', '/tasks']) {
+            const refused = await rig.ask('POST', path, { name: 'x', command: ['true'], ...chained });
+            expect([refused.code, refused.data.errors[0].path], path).to.equal([40001, 'then.0.taskId']);
+        }
+        const odd = await rig.ask('POST', '/tasks/validate', {
+            name: 'x',
+            schedule: '@daily',
+            command: ['echo', '{{WHO}}', 'hello {{WHO}}'],
+            parameters: [{ name: 'WHO', type: 'text' }]
+        });
+        expect(odd.data.warnings).to.equal([
+            {
+                path: 'command.2',
+                message: '{{WHO}} stays as it is: a value replaces a whole element only'
+            }
+        ]);
+        const script = { schedule: '@daily', command: null, script: 'echo {{A}} $CRONJOB_PARAM_A' };
+        const inScript = await validate({ ...script, parameters: [{ name: 'A', type: 'text' }] });
+        expect(inScript.data.warnings.map(({ path }: { path: string }) => path)).to.equal(['script']);
+        const later = await validate({ schedule: '@daily', command: null, route: { id: 'no.such' } });
+        expect(later.data.warnings.map(({ path }: { path: string }) => path)).to.equal(['route.id']);
         expect((await names('limit=500')).length).to.equal(total);
     });
 

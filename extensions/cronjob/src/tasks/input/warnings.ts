@@ -16,6 +16,36 @@ const most = 800;
 
 /** @param draft - with the blackouts of all tasks beside its own @param now - milliseconds since 1970 */
 export function warningsOf(draft: Draft, now: number): readonly TaskWarning[] {
+    return [...keptMarks(draft), ...oddTimes(draft, now)];
+}
+
+/** Names of parameters where they stay as they are: a value replaces a whole element of the command, and reaches a script by its environment. */
+function keptMarks({ command, script, parameters }: Draft): readonly TaskWarning[] {
+    return parameters.flatMap(({ name }) => {
+        const mark = `{{${name}}}`;
+        const inside = command?.findIndex((element) => element !== mark && element.includes(mark)) ?? -1;
+        return [
+            ...(inside < 0
+                ? []
+                : [
+                      {
+                          path: `command.${inside}`,
+                          message: `${mark} stays as it is: a value replaces a whole element only`
+                      }
+                  ]),
+            ...(script?.includes(mark) === true
+                ? [
+                      {
+                          path: 'script',
+                          message: `${mark} stays as it is: a script reads CRONJOB_PARAM_${name}`
+                      }
+                  ]
+                : [])
+        ];
+    });
+}
+
+function oddTimes(draft: Draft, now: number): readonly TaskWarning[] {
     const { schedule, timezone, enabled } = draft;
     const { reboot, next } = parseSchedule(schedule, timezone);
     if (reboot) {
