@@ -6,29 +6,13 @@ export type RequestSource = Omit<PlainRequest, keyof Asker | 'type' | 'length'> 
     readonly signal: AbortSignal;
 };
 
-/** A request whose caller and headers are read on first use. Getters on each object, in place of a class, would cost more than the rest of the request. */
+/** A request whose members are read from the host's own on use. Getters on each object, in place of a class, would cost more than the rest of the request. */
 class LazyRequest implements PlainRequest {
-    readonly id: string;
-    readonly params: unknown;
-    readonly query: unknown;
-    readonly payload: unknown;
-    readonly ip: string;
-    readonly ifMatch: string | null;
-    readonly idempotencyKey: string | null;
-    readonly ticket: unknown;
     readonly #asker: Asker;
     readonly #source: RequestSource;
 
     constructor(asker: Asker, source: RequestSource) {
         this.#asker = asker;
-        this.id = source.id;
-        this.params = source.params;
-        this.query = source.query;
-        this.payload = source.payload;
-        this.ip = source.ip;
-        this.ifMatch = source.ifMatch;
-        this.idempotencyKey = source.idempotencyKey;
-        this.ticket = source.ticket;
         this.#source = source;
     }
 
@@ -38,6 +22,38 @@ class LazyRequest implements PlainRequest {
 
     get actor(): PlainActor {
         return this.#asker.actor;
+    }
+
+    get id(): string {
+        return this.#source.id;
+    }
+
+    get params(): unknown {
+        return this.#source.params;
+    }
+
+    get query(): unknown {
+        return this.#source.query;
+    }
+
+    get payload(): unknown {
+        return this.#source.payload;
+    }
+
+    get ip(): string {
+        return this.#source.ip;
+    }
+
+    get ifMatch(): string | null {
+        return this.#source.ifMatch;
+    }
+
+    get idempotencyKey(): string | null {
+        return this.#source.idempotencyKey;
+    }
+
+    get ticket(): unknown {
+        return this.#source.ticket;
     }
 
     get headers(): Readonly<Record<string, string>> {
@@ -67,9 +83,36 @@ export class Asked {
 
     /** The same call as a plain object with all its members. */
     whole(): { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal } {
-        const { route, request, signal } = this;
-        const { handle, actor, headers, lastEventId } = request;
-        return { route, signal, request: { ...request, handle, actor, headers, lastEventId } };
+        const { route, signal } = this;
+        const {
+            handle,
+            actor,
+            id,
+            params,
+            query,
+            payload,
+            ip,
+            ifMatch,
+            idempotencyKey,
+            ticket,
+            headers,
+            lastEventId
+        } = this.request;
+        const request = {
+            handle,
+            actor,
+            id,
+            params,
+            query,
+            payload,
+            ip,
+            ifMatch,
+            idempotencyKey,
+            ticket,
+            headers,
+            lastEventId
+        };
+        return { route, signal, request };
     }
 }
 

@@ -231,11 +231,22 @@ export class Gateway {
             return;
         }
         liftTicket(request);
-        this.#whenStarted(request, response, () => this.#route(request, response, expecting));
+        const owner = this.#ownerOf(request.url ?? '/');
+        if (owner?.mount != null) {
+            this.#route(request, response, expecting, owner);
+            return;
+        }
+        this.#whenStarted(request, response, () =>
+            this.#route(request, response, expecting, this.#ownerOf(request.url ?? '/'))
+        );
     }
 
-    #route(request: IncomingMessage, response: ServerResponse, expecting: boolean): void {
-        const owner = this.#ownerOf(request.url ?? '/');
+    #route(
+        request: IncomingMessage,
+        response: ServerResponse,
+        expecting: boolean,
+        owner: PluginSlot | null
+    ): void {
         const slot = owner ?? this.#rootOf(request);
         if (slot === null) {
             const server =
