@@ -5,19 +5,27 @@
 //     npm run check -- --quick              without the tests
 //     npm test -- --again test/core         these, and what fails runs once more
 //
-// PORTICO_TEST_JOBS says how many run at a time (3: many wait for a program, a container or a browser, so two cores have time for it), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
-// with CI set, it counts as failed.
+// Three run at a time, since many wait for a program, a container or a browser; a fourth one starts while the processors are idle.
+// PORTICO_TEST_JOBS sets another number, without one more. PORTICO_TEST_MINUTES says how long a file may take (10).
+// A skipped test must give its reason in its title, `(skipped: …)`; with CI set, it counts as failed.
 // In a run of everything, and with --again, a few test files that failed run once more, alone, after all others (docs/adr/0041). The summary names what passes only then.
 // The last line is `N passed, N failed`, with `, N skipped` where there are any.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { join, relative, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { runCheck, runFile, stopAll } from './run.mjs';
 
 const CHECKS = ['types', 'layers', 'format', 'lint', 'dead'];
 const NOT_TESTS = new Set(['node_modules', 'support', 'fixtures', 'golden', 'types', 'bench']);
 const LIMIT_MINUTES = Number(process.env.PORTICO_TEST_MINUTES) || 10;
+const WIDTH = Number(process.env.PORTICO_TEST_JOBS) || undefined;
+const USUAL_WIDTH = 3;
+// One file more runs when the processors were idle for this share of the time since the last look.
+const IDLE_SHARE = 0.2;
+const LOOK_MS = 2_000;
 const SLOWEST = 5;
 // More failed files than this are no accident of a busy machine, and none of them runs again.
 const MOST_SECOND_RUNS = 4;
@@ -67,7 +75,8 @@ const jobs = [
     ...(named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name))),
     ...files.map((file) => () => runFile(file, { limitMinutes: LIMIT_MINUTES }))
 ];
-const first = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 3));
+const begun = processorTimes();
+const first = await runAll(jobs, WIDTH ?? USUAL_WIDTH, { oneMore: WIDTH === undefined });
 const results = named.length > 0 && !args.includes('--again') ? first : await runAgain(first);
 process.exitCode = report(results);
 
@@ -101,19 +110,52 @@ function isTest(path) {
     return /\bscript\(/.test(readFileSync(path, 'utf8'));
 }
 
-async function runAll(queue, width) {
+async function runAll(queue, width, { oneMore = false } = {}) {
     const done = [];
     const waiting = [...queue];
-    await Promise.all(
-        Array.from({ length: Math.min(width, waiting.length) }, async () => {
-            for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-                const result = await job();
-                done.push(result);
-                announce(result);
+    const runNext = async () => {
+        const result = await waiting.shift()();
+        done.push(result);
+        announce(result);
+    };
+    const runToTheEnd = async () => {
+        while (waiting.length > 0) {
+            await runNext();
+        }
+    };
+    const runWhileIdle = async () => {
+        while (waiting.length > 0) {
+            if ((await idleShare()) > IDLE_SHARE && waiting.length > 0) {
+                await runNext();
             }
-        })
-    );
+        }
+    };
+    await Promise.all([
+        ...Array.from({ length: Math.min(width, waiting.length) }, runToTheEnd),
+        ...(oneMore ? [runWhileIdle()] : [])
+    ]);
     return done;
+}
+
+async function idleShare() {
+    const before = processorTimes();
+    await sleep(LOOK_MS);
+    return idleSince(before);
+}
+
+// The share of the time of all processors since then in which they had nothing to do.
+function idleSince(before) {
+    const after = processorTimes();
+    return (after.idle - before.idle) / (after.all - before.all);
+}
+
+function processorTimes() {
+    const times = cpus().map((cpu) => cpu.times);
+    const sum = (number) => times.reduce((total, each) => total + number(each), 0);
+    return {
+        idle: sum(({ idle }) => idle),
+        all: sum((each) => Object.values(each).reduce((total, ms) => total + ms, 0))
+    };
 }
 
 // Replaces the results of failed test files by those of a second run. The failures of the first run stay as `earlier`.
@@ -175,7 +217,7 @@ function report(all) {
     const slow = all.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST);
     if (all.length > SLOWEST) {
         print(
-            `\nSlowest: ${slow.map((result) => `${result.name} ${(result.ms / 1000).toFixed(1)} s`).join(', ')}`
+            `\nProcessors idle for ${Math.round(idleSince(begun) * 100)} % of the time. Slowest: ${slow.map((result) => `${result.name} ${(result.ms / 1000).toFixed(1)} s`).join(', ')}`
         );
     }
     list(
