@@ -153,8 +153,18 @@ describe('database servers of a panel that is killed', { timeout: 240_000 }, () 
         try {
             await own.query('create table kept (n int); insert into kept values (7)');
             await client.post(`${base}/servers`, { name: 'half', kind: 'postgresql', mode: 'managed' });
+            const slow = 'select pg_sleep(900)';
+            const running = client
+                .post(`${server}/query`, { database: 'shop', sql: slow, timeoutSeconds: 300 })
+                .catch(() => null);
+            const statements = async () =>
+                (await client.get(`${server}/sessions`)).data.filter(
+                    ({ sql }: { sql: string }) => sql === slow
+                ).length;
+            await until(async () => (await statements()) === 1, 'the statement');
             await until(() => existsSync(join(top, 'data/servers', String(id + 1), 'data/base')));
             await panel.end('SIGKILL');
+            await running;
 
             expect((await own.query('select n from kept')).rows).to.equal([{ n: 7 }]);
             await panel.start();
@@ -164,6 +174,7 @@ describe('database servers of a panel that is killed', { timeout: 240_000 }, () 
                 (await client.get(`${base}/servers`)).data.map(({ name }: { name: string }) => name)
             ).to.equal(['kept']);
             expect(readdirSync(join(top, 'data/servers'))).to.equal([String(id)]);
+            await until(async () => (await statements()) === 0, 'the end of the statement');
         } finally {
             await own.end();
         }

@@ -4,11 +4,18 @@ import { errors } from '@portico/sdk';
 import type { Cell, ConsoleStatements, Session, SessionInfo, SessionStatements } from '../../kinds/kind.ts';
 import { quote } from '../accounts/names.ts';
 
+/** How often a server of release 14 and newer looks whether the client of a statement is still there. */
+const lookSeconds = 2;
+
 /** How statements of users run. */
 export const consoleStatements: ConsoleStatements = {
     reading: ['SELECT', 'WITH', 'VALUES', 'TABLE', 'SHOW', 'EXPLAIN'],
     async begin(session, { seconds, readOnly }) {
-        await session.run(`set statement_timeout = ${Number(seconds) * 1_000}`);
+        // Otherwise the server notices that a client is gone, such as a panel that was killed, when it next writes to it.
+        const looks = Number.parseInt(session.serverVersion, 10) >= 14;
+        await session.run(
+            `set statement_timeout = ${Number(seconds) * 1_000}${looks ? `; set client_connection_check_interval = '${lookSeconds}s'` : ''}`
+        );
         if (readOnly) {
             await session.run('begin read only');
             return;
