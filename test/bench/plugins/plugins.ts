@@ -40,9 +40,9 @@ async function dispatching(report: Report): Promise<void> {
         });
         const found = await compare(
             {
-                plain: of('/api/bench/plain'),
+                plain: of('/api/bench/probe/plain'),
                 pluginPlain: of('/api/plugins/probe/plain'),
-                list: of('/api/bench/things'),
+                list: of('/api/bench/probe/things'),
                 pluginList: of('/api/plugins/probe/things'),
                 first: alone('/first/plain'),
                 second: alone('/second/plain')

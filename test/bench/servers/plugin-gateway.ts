@@ -1,4 +1,4 @@
-/** The panel's gateway with a route of the core and the same route in a plugin behind its boundary, and 300 more of each. Only the difference is measured. */
+/** The panel's gateway with a route of the core and the same route in a plugin behind its boundary, at paths of as many parts. Only the difference is measured. */
 import { definePlugin, joi } from '@portico/sdk';
 
 import { ErrorOwner } from '../../../core/src/plugins/runtime/isolation/error-owner.ts';
@@ -36,7 +36,7 @@ asChild(async () => {
         routes: [
             json({
                 method: 'GET',
-                path: '/api/bench/things',
+                path: '/api/bench/probe/things',
                 id: 'bench.core',
                 access: 'things:read',
                 summary: 'List things',
@@ -45,7 +45,7 @@ asChild(async () => {
             }),
             json({
                 method: 'GET',
-                path: '/api/bench/plain',
+                path: '/api/bench/probe/plain',
                 id: 'bench.plain',
                 access: 'things:read',
                 summary: 'Say hello',

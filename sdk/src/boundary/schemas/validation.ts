@@ -144,11 +144,22 @@ function refuseBody(value: unknown): undefined {
 }
 
 function refuseUnknown(value: unknown, place: Place): unknown {
-    const names = place === 'query' ? Object.keys(value ?? {}) : [];
-    if (names.length > 0) {
-        throw errors.invalid(names.map((path): Fault => ({ path, message: `${path} is not allowed` })));
+    if (place !== 'query' || isEmpty(value)) {
+        return value;
     }
-    return value;
+    throw errors.invalid(
+        Object.keys(value ?? {}).map((path): Fault => ({ path, message: `${path} is not allowed` }))
+    );
+}
+
+/** Whether an object has no members. Most queries have none, and a list of their names for each request costs more. */
+function isEmpty(value: unknown): boolean {
+    for (const name in value as object | null) {
+        if (Object.hasOwn(value as object, name)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /** Refuses a NUL in any text of a request: programs, file names and database statements end at one. */
