@@ -50,7 +50,7 @@ export const manifestSchema = joi.object({
             )
         )
         .description(
-            'Permissions: a title, or a title with the fixed roles that get it, and `dangerous` where no assistant may ever use it by a pattern. `read` (everybody) and `write` (admins) always exist'
+            'Permissions: a title, or a title with the fixed roles that get it, and `dangerous` where no assistant may ever use it by a pattern. `read` (every user) and `write` (admins) always exist'
         ),
     capabilities: joi
         .object({
@@ -248,7 +248,7 @@ export function readManifest(
         ) ??
         Object.entries(value.permissions ?? {}).find(
             ([key, said]) => !permission.test(key) || (key === 'read' && typeof said !== 'string')
-        )?.[0]; // everybody reads: only its title is the plugin's
+        )?.[0]; // every user may read: only the title of `read` is the plugin's
     if (wrong !== undefined) {
         return fault('MANIFEST_INVALID', `portico names ${JSON.stringify(wrong)}, which cannot stand there`);
     }

@@ -48,7 +48,7 @@ export interface Hooks {
         readonly action: 'create' | 'update' | 'delete';
         readonly host: Host;
     }>;
-    /** Before a correct login becomes a session. The one guard that fails open, or one plugin could lock everybody out; it never gets the password. */
+    /** Before a correct login becomes a session. The one guard that fails open, or one plugin could lock every user out; it never gets the password. */
     'auth.beforeLogin': Guard<{
         readonly username: string;
         readonly ip: string | null;

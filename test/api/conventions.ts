@@ -570,7 +570,7 @@ describe('Idempotency-Key', () => {
         expect([again.code, again.text]).to.equal([40900, refused.text]);
     });
 
-    it('belongs to an account: nobody gets the answer of another', async () => {
+    it('belongs to an account: no user gets the answer of another', async () => {
         const headers = { 'idempotency-key': 'mine' };
         await panel.client.post(
             '/api/hosts',

@@ -262,7 +262,7 @@ describe('/api/dns-providers', { timeout: 90_000 }, () => {
         }
     });
 
-    it('speaks TCP when a reply was cut, and believes no reply that somebody changed', async () => {
+    it('speaks TCP when a reply was cut, and believes no reply that was changed', async () => {
         const updater = new ZoneUpdater({
             nameserver: bind.address,
             zone: null,

@@ -226,33 +226,39 @@ describe('GET /api/openapi.json', () => {
         ]);
     });
 
-    it('lets nobody in without a token, or with one that is not ours', { timeout: 2 * minutes }, async () => {
-        for (const target of targets.filter(({ operation }) => operation['x-permission'] !== undefined)) {
-            const nobody = await panel.client.call(target.method, target.url(), { token: null });
-            refused(`${nameOf(target)} without a token`, nobody, [40100]);
-            refused(
-                `${nameOf(target)} with a foreign token`,
-                await panel.client.call(target.method, target.url(), { token: 'eyJhbGciOiJub25lIn0.e30.' }),
-                [40101]
-            );
+    it(
+        'lets no caller in without a token, or with one that is not ours',
+        { timeout: 2 * minutes },
+        async () => {
+            for (const target of targets.filter(({ operation }) => operation['x-permission'] !== undefined)) {
+                const nobody = await panel.client.call(target.method, target.url(), { token: null });
+                refused(`${nameOf(target)} without a token`, nobody, [40100]);
+                refused(
+                    `${nameOf(target)} with a foreign token`,
+                    await panel.client.call(target.method, target.url(), {
+                        token: 'eyJhbGciOiJub25lIn0.e30.'
+                    }),
+                    [40101]
+                );
+            }
+            const open = targets
+                .filter(({ operation }) => operation['x-permission'] === undefined)
+                .map(nameOf)
+                .sort();
+            expect(open).to.equal([
+                'GET /.well-known/oauth-authorization-server',
+                'GET /.well-known/oauth-protected-resource/{path}',
+                'GET /api/auth/login',
+                'GET /healthz',
+                'GET /readyz',
+                'POST /api/auth/login',
+                'POST /api/auth/oauth/register',
+                'POST /api/auth/oauth/revoke',
+                'POST /api/auth/oauth/token',
+                'POST /api/auth/refresh'
+            ]);
         }
-        const open = targets
-            .filter(({ operation }) => operation['x-permission'] === undefined)
-            .map(nameOf)
-            .sort();
-        expect(open).to.equal([
-            'GET /.well-known/oauth-authorization-server',
-            'GET /.well-known/oauth-protected-resource/{path}',
-            'GET /api/auth/login',
-            'GET /healthz',
-            'GET /readyz',
-            'POST /api/auth/login',
-            'POST /api/auth/oauth/register',
-            'POST /api/auth/oauth/revoke',
-            'POST /api/auth/oauth/token',
-            'POST /api/auth/refresh'
-        ]);
-    });
+    );
 
     it('says for each role what it may', { timeout: 5 * minutes }, async () => {
         const { data: roles } = (await panel.client.get('/api/users/roles')) as {
@@ -373,7 +379,7 @@ describe('GET /api/openapi.json', () => {
         { timeout: 10 * minutes },
         async () => {
             let sent = 0;
-            // Left out is what would end this very test: one's own account, and a second factor for everybody.
+            // Left out is what would end this very test: one's own account, and a second factor for all users.
             for (const target of targets.filter(
                 ({ path, method }) =>
                     !path.startsWith('/api/auth/') && !(path.startsWith('/api/users/{') && method === 'PUT')

@@ -254,7 +254,7 @@ describe('authority', () => {
         return at.tokenOf('manager');
     };
 
-    it('is not given by whoever does not have it, by account, role or token', async () => {
+    it('is not given by a user who does not have it, by account, role or token', async () => {
         const by = await manager(['users:read', 'users:write', 'hosts:read']);
         const viewer = await at.add('viewer', 'viewer');
         const tries: [Answer, string][] = [
@@ -335,7 +335,7 @@ describe('/api/users/roles', () => {
         expect([refused.code, refused.data.errors[0].path]).to.equal([40001, 'name']);
     });
 
-    it('lists the three fixed ones, and nobody changes those', async () => {
+    it('lists the three fixed ones, which no user can change', async () => {
         const { data } = await ask('GET', '/api/users/roles');
         expect(data.map(({ name, fixed }: { name: string; fixed: boolean }) => [name, fixed])).to.equal([
             ['viewer', true],
@@ -519,7 +519,7 @@ describe('Console', () => {
         expect(JSON.stringify([at.recorded, at.store.lines])).not.to.contain(made?.password ?? '');
     });
 
-    it('refuses a weak first password by the name of its variable, and makes nobody', async () => {
+    it('refuses a weak first password by the name of its variable, and makes no user', async () => {
         await expect(at.console.firstRun(call(), 'password123')).to.reject(
             Error,
             /^PORTICO_ADMIN_PASSWORD cannot be used/

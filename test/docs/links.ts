@@ -18,8 +18,9 @@ import {
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-// docs/glossary.md, the last table.
-const unclear = /\b(somebody|nobody|whoever|whomever)\b/i;
+// docs/glossary.md, the last table. What stands in backticks is a name.
+const isUnclear = (line: string): boolean =>
+    /\b(somebody|nobody|anybody|everybody|whoever|whomever)\b/i.test(line.replace(/`[^`]*`/g, ''));
 
 describe('docs', () => {
     it('links only to files and headings that are there', () => {
@@ -64,7 +65,7 @@ describe('docs', () => {
             .filter((page) => page !== 'docs/glossary.md' && page !== 'docs/contributing.md')
             .flatMap((page) => {
                 const lines = readPage(page).split('\n');
-                return lines.flatMap((line, at) => (unclear.test(line) ? [`${page}:${at + 1} ${line}`] : []));
+                return lines.flatMap((line, at) => (isUnclear(line) ? [`${page}:${at + 1} ${line}`] : []));
             });
         expect(found).to.equal([]);
     });

@@ -1,4 +1,4 @@
-/** A session that was left open: what widens somebody's reach wants the password or the second factor again. */
+/** A session that was left open: what widens a user's reach wants the password or the second factor again. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** Somebody with an account on the machine, but none on the panel. */
+/** A person with an account on the machine, but none on the panel. */
 import { spawnSync } from 'node:child_process';
 import {
     chmodSync,

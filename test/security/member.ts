@@ -1,4 +1,4 @@
-/** Somebody with an account and some authority, who wants more of it, or wants it for longer. */
+/** A user with an account and some authority, who wants more of it, or wants it for longer. */
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
@@ -36,7 +36,7 @@ describe('a member', () => {
         expect([answer.status, answer.code], `${what}: ${answer.text.slice(0, 200)}`).to.equal([403, 40300]);
     };
 
-    it('gives nobody, nor themselves, what they do not have, and does not touch who has more', async () => {
+    it('gives no user, nor themselves, what they do not have, and does not touch users who have more', async () => {
         const everything = async (): Promise<string> =>
             (await at.client.get('/api/users?limit=100')).text.replace(/"lastLoginAt":"[^"]+"/g, '') +
             (await at.client.get('/api/users/roles')).text;
@@ -149,7 +149,7 @@ describe('a member', () => {
         });
     });
 
-    it("finds nothing of somebody else's: no session, no API token", async () => {
+    it('finds nothing of another user: no session, no API token', async () => {
         const { data: token } = await at.client.post('/api/auth/tokens', {
             name: 'foreign',
             permissions: ['hosts:read']

@@ -1,4 +1,4 @@
-/** Somebody who may change hosts, and reaches through them for more. */
+/** A user who may change hosts, and reaches through them for more. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 
@@ -241,7 +241,7 @@ describe('an operator', () => {
     });
 });
 
-describe('whoever holds hosts:unsafe', () => {
+describe('a user with hosts:unsafe', () => {
     let at: TestPanel;
 
     before(async () => {

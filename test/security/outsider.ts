@@ -1,4 +1,4 @@
-/** Somebody without an account, who can only send. */
+/** A stranger without an account, who can only send requests. */
 import { getEventListeners } from 'node:events';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';

@@ -236,7 +236,7 @@ describe('plugins', { timeout: limitMs }, () => {
         ]);
     });
 
-    it('keep nobody out of the log-in by a guard that throws or hangs', async () => {
+    it('keep no user out of the log-in by a guard that throws or hangs', async () => {
         const began = performance.now();
         expect((await panel.client.login('admin', adminPassword)).code).to.equal(0);
         expect(performance.now() - began).to.be.below(10_000);
@@ -359,7 +359,7 @@ describe('plugins', { timeout: limitMs }, () => {
             const heard = await say(line('GET', target, 'Connection: close\r\n'));
             const status = Number(/^HTTP\/1\.1 (\d+)/.exec(heard)?.[1]);
             expect([200, 400, 404, 503].includes(status), `${target}: ${heard.slice(0, 200)}`).to.be.true();
-            // Nobody gets in without the right that the route names, however it is spelt.
+            // No caller gets in without the permission that the route names, however it is spelt.
             const anonymous = await say(`GET ${target} HTTP/1.1\r\nHost: panel\r\nConnection: close\r\n\r\n`);
             expect(anonymous, target).not.to.match(/^HTTP\/1\.1 2/);
         }
@@ -409,7 +409,7 @@ describe('plugins', { timeout: limitMs }, () => {
         expect((await get(`/api/tasks/${data.id}`)).data.state).to.equal('failed');
     });
 
-    it('do for somebody only what their capability names, by whichever spelling', async () => {
+    it('do for a user only what their capability names, by whichever spelling', async () => {
         const call = async (
             plugin: string,
             body: object
@@ -480,7 +480,7 @@ describe('plugins', { timeout: limitMs }, () => {
         expect((await get('/api/plugins/open')).text).not.to.contain('polluted');
     });
 
-    it('and everything about them is for whoever may manage plugins', async () => {
+    it('and everything about them is for users who may manage plugins', async () => {
         const { data: token } = await post('/api/auth/tokens', {
             name: 'narrow',
             permissions: ['hosts:read', 'good:read']
@@ -516,7 +516,7 @@ describe('plugins', { timeout: limitMs }, () => {
         expect((await get('/api/plugins')).text.replace(/"at":"[^"]+"/g, '')).to.equal(was);
     });
 
-    it('grant nobody what who grants could not do', async () => {
+    it('grant no plugin what the granting user could not do', async () => {
         await post('/api/users/roles', { name: 'keeper', permissions: ['plugins:read', 'plugins:manage'] });
         const keeper = { token: await panel.tokenOf('keeper') };
         for (const grants of [

@@ -221,7 +221,7 @@ describe('a secret', { timeout: 240_000 }, () => {
         await client.put(`/api/hosts/${host.id}`, { notes: 'a revision more' });
     }
 
-    it('is told to nobody but who asked for it, once', async () => {
+    it('is told only to the caller who asked for it, once', async () => {
         await must(
             client.post('/api/users', {
                 username: 'watcher',
@@ -313,7 +313,7 @@ describe('a secret', { timeout: 240_000 }, () => {
         }
     });
 
-    it('is in files and folders that nobody else may open', () => {
+    it('is in files and folders that no other account may open', () => {
         const wide: string[] = [];
         for (const path of [
             ...filesOf([at.dataDir, folders.persistent, folders.runtime]),

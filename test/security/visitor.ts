@@ -1,4 +1,4 @@
-/** Somebody from anywhere who asks a site, and wants to be let in as somebody else. */
+/** A visitor from anywhere who asks a site, and wants to be let in as another one. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';

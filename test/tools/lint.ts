@@ -136,6 +136,18 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
         ['portico/glossary']
     ],
     [
+        'a title of a test that hides who acts',
+        testFile,
+        "declare const it: (title: string) => void;\nit('lets nobody in');\n",
+        ['portico/glossary']
+    ],
+    [
+        'a parameter with a word that the glossary replaces',
+        source,
+        '/** Planted by a test. */\nexport const tell = (engineKeeper: string): string => engineKeeper;\n',
+        ['portico/glossary']
+    ],
+    [
         'a constant in capitals',
         source,
         '/** Planted by a test. */\nexport const LIMIT = 1;\n',
@@ -183,6 +195,11 @@ const fine: [what: string, file: string, code: string][] = [
         'a word that only contains a refused one',
         source,
         '/** Planted: settled, outdoor, frameworks. */\nexport const outdoorFrameworks = 1;\n'
+    ],
+    [
+        'the name of an account that no person has',
+        source,
+        "/** Runs as `nobody`. */\nexport const account = 'nobody';\n"
     ],
     [
         'a program with a list of arguments',

@@ -87,7 +87,7 @@ export const hello = definePlugin({
         ctx.route({
             method: 'GET',
             path: '/door',
-            access: { public: 'everybody may see this' },
+            access: { public: 'every caller may see this' },
             handler: () => null
         });
         ctx.socket({

@@ -100,7 +100,8 @@ const documentedExport = {
 
 const DECLARED_NAMES = [
     ':matches(VariableDeclarator, FunctionDeclaration, ClassDeclaration, TSInterfaceDeclaration, TSTypeAliasDeclaration) > Identifier.id',
-    ':matches(MethodDefinition, PropertyDefinition, TSPropertySignature, TSMethodSignature) > :matches(Identifier, PrivateIdentifier).key'
+    ':matches(MethodDefinition, PropertyDefinition, TSPropertySignature, TSMethodSignature) > :matches(Identifier, PrivateIdentifier).key',
+    ':function > Identifier.params'
 ].join(', ');
 
 const MODULE_CONSTANTS = ['Program >', 'Program > ExportNamedDeclaration >']
@@ -132,13 +133,23 @@ const nameForm = {
 
 const partsOf = (name) => name.split(/(?<=[a-z0-9])(?=[A-Z])|_|-/).map((part) => part.toLowerCase());
 
-/** Names use the words of docs/glossary.md, and prose names who acts. Options: a word of a name that is refused → what to use; words that comments and messages do without. */
+const isTitle = ({ parent }) => {
+    const { callee, arguments: given } = parent.type === 'TemplateLiteral' ? parent.parent : parent;
+    return given !== undefined && /^(describe|experiment|it|test)$/.test(callee.name ?? '');
+};
+
+/**
+ * Names use the words of docs/glossary.md, and prose names who acts. Options: a word of a name that is refused → what to use; words that
+ * prose does without; which texts in quotes are prose: `messages`, every text with a space in it, or `titles`, those of tests. What a comment
+ * has in backticks is a name, and not prose.
+ */
 const glossary = {
     meta: {
         type: 'suggestion',
         schema: [
             { type: 'object', additionalProperties: { type: 'string' } },
-            { type: 'array', items: { type: 'string' } }
+            { type: 'array', items: { type: 'string' } },
+            { enum: ['messages', 'titles'] }
         ],
         messages: {
             name: '`{{name}}` uses a word that docs/glossary.md replaces: use {{instead}}.',
@@ -146,7 +157,7 @@ const glossary = {
         }
     },
     create: (context) => {
-        const [names = {}, prose = []] = context.options;
+        const [names = {}, prose = [], quoted = 'messages'] = context.options;
         const refused = Object.entries(names).map(([word, instead]) => ({ wanted: partsOf(word), instead }));
         const refusedProse = new RegExp(`\\b(${prose.join('|')})\\b`, 'i');
 
@@ -160,9 +171,15 @@ const glossary = {
             }
         };
         const checkProse = (loc, text) => {
-            const word = prose.length === 0 ? undefined : refusedProse.exec(text)?.[0];
+            const word =
+                prose.length === 0 ? undefined : refusedProse.exec(text.replace(/`[^`]*`/g, ''))?.[0];
             if (word !== undefined) {
                 context.report({ loc, messageId: 'prose', data: { word } });
+            }
+        };
+        const checkQuoted = (node, text) => {
+            if (/\S\s+\S/.test(text) && (quoted === 'messages' || isTitle(node))) {
+                checkProse(node.loc, text);
             }
         };
 
@@ -178,8 +195,8 @@ const glossary = {
                 context.sourceCode.getAllComments().forEach(({ loc, value }) => checkProse(loc, value));
             },
             [DECLARED_NAMES]: (node) => checkName(node, node.name),
-            Literal: (node) => typeof node.value === 'string' && checkProse(node.loc, node.value),
-            TemplateElement: (node) => checkProse(node.loc, node.value.raw)
+            Literal: (node) => typeof node.value === 'string' && checkQuoted(node, node.value),
+            TemplateElement: (node) => checkQuoted(node, node.value.raw)
         };
     }
 };

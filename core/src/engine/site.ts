@@ -60,7 +60,7 @@ export interface HeaderOperation {
 
 /** Who may see a site. */
 export interface SiteAccess {
-    /** Addresses or CIDR ranges; an empty list lets everybody in, several mean any of them. */
+    /** Addresses or CIDR ranges; an empty list lets every address in, several mean any of them. */
     readonly allow: readonly string[];
     /** Addresses or CIDR ranges; wins over `allow`. */
     readonly deny: readonly string[];

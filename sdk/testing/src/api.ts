@@ -23,7 +23,7 @@ export interface PanelRoute {
     readonly summary?: string;
     /** The plugin whose route it is; null: the panel's own. */
     readonly plugin?: string | null;
-    /** `area:verb`; null: for everybody who is logged in. Admins of the test have every one that a route names. */
+    /** `area:verb`; null: for every user who is logged in. Admins of the test have every one that a route names. */
     readonly permission?: string | null;
     readonly effect?: Effect;
     readonly stepUp?: boolean;

@@ -1,4 +1,4 @@
-/** Section 8 of the contract: what is on record, how it is found, and that nobody touched it. */
+/** Section 8 of the contract: what is on record, how it is found, and that it was not changed. */
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -272,7 +272,7 @@ describe('GET /api/audit', () => {
         expect(second.data[0].id).to.equal((first.data[49].id as number) - 1);
     });
 
-    it('is for whoever may read it, and the export is a line for each entry', async () => {
+    it('is for users with the permission, and the export is a line for each entry', async () => {
         const {
             data: { token }
         } = await panel.client.post('/api/auth/tokens', { name: 'no audit', permissions: ['hosts:read'] });
@@ -325,7 +325,7 @@ describe('GET /api/audit/verify', () => {
             username = (
                 db.prepare('select username from audit_entries where id = 20').get() as { username: string }
             ).username;
-            setUsername('somebody else')(db);
+            setUsername('another user')(db);
         });
         expect([changed.data.holds, changed.data.break.id]).to.equal([false, 20]);
         expect((await tamper(setUsername(username))).data.holds).to.be.true();

@@ -80,7 +80,7 @@ describe('POST /api/auth/login', () => {
         );
     });
 
-    it('wants a solved one, once; whoever failed gets a fresh one', async () => {
+    it('wants a solved one, once; a caller who failed gets a fresh one', async () => {
         const post = (body: object): Promise<Answer> =>
             panel.client.post(
                 '/api/auth/login',
@@ -308,7 +308,7 @@ describe('PUT /api/auth/password', () => {
         expect([(await me(own)).status, outcome(await me(other))]).to.equal([200, revoked]);
     });
 
-    it('is all that somebody may do who must change it', async () => {
+    it('is all that a user who must change it may do', async () => {
         await panel.client.post('/api/users', {
             username: 'newcomer',
             password: passwordOf('newcomer'),
@@ -418,7 +418,7 @@ describe('the second factor', () => {
         expect(Number(closed.headers['retry-after'])).to.be.within(1, 15 * 60);
     });
 
-    it('is all that somebody may set up while it is required', async () => {
+    it('is all that a user may set up while it is required', async () => {
         const { login } = await person('required');
         const {
             data: { token }
@@ -680,7 +680,7 @@ describe('roles', () => {
         }
     });
 
-    it("of one's own take effect at once, and nobody gives more than they have", async () => {
+    it("of one's own take effect at once, and no user gives more than they have", async () => {
         const role = await panel.client.post('/api/users/roles', {
             name: 'clerk',
             permissions: ['users:read', 'users:write', 'hosts:read']

@@ -141,7 +141,7 @@ describe('sessions', () => {
         expect([(await me(first)).code, (await me(third)).code]).to.equal([0, 40103]);
     });
 
-    it("are nobody else's to see or end", async () => {
+    it('are for no other user to see or end', async () => {
         await at.add('other', 'admin');
         const mine = await at.tokenOf('owner');
         const theirs = await at.tokenOf('other');

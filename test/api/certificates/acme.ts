@@ -21,7 +21,7 @@ let bind: Bind;
 let pebble: Pebble;
 let provider = 0;
 let shift = 0;
-/** What was said to whoever listens. */
+/** The notifications that were sent. */
 const events: { readonly hook: string; readonly payload: Readonly<Record<string, unknown>> }[] = [];
 
 before(async () => {
@@ -255,7 +255,7 @@ describe('what goes wrong with an order', { timeout: 60_000 }, () => {
                 events.some(
                     ({ hook, payload }) => hook === 'certificate.failed' && payload['id'] === found.id
                 ),
-            'somebody is told'
+            'a notification is sent'
         );
         expect(
             (
@@ -538,7 +538,7 @@ describe("the engine's own certificates", { timeout: 60_000 }, () => {
 
 describe('secrets of an order', { timeout: 60_000 }, () => {
     it('are in no read, log or audit entry', async () => {
-        const secret = Buffer.from('a binding that nobody may see').toString('base64url');
+        const secret = Buffer.from('a binding that no user may see').toString('base64url');
         await order({
             domains: ['bound.example.test'],
             acme: {

@@ -92,7 +92,7 @@ describe('/api/certificates', () => {
         expect(await shown('old.test')).to.not.equal(two.fingerprint256);
     });
 
-    it('hands the key out by the download alone, to whoever may', async () => {
+    it('hands the key out by the download alone, to users with the permission', async () => {
         const pair = selfSigned(['dl.test']);
         const { data } = await panel.client.post('/api/certificates', { source: 'upload', ...pair });
         const operator = await panel.tokenOf('operator');

@@ -92,7 +92,7 @@ const user = fc.constantFrom(
 );
 
 describe('POST /api/hosts/{id}/access/check', () => {
-    it('says what the engine does, whatever the rules and whoever comes', { timeout: 90_000 }, async () => {
+    it('says what the engine does, whatever the rules and the visitor are', { timeout: 90_000 }, async () => {
         const cases = fc.sample(rules, { numRuns: 15, seed: 7 }).map((each, at) => ({
             ...each,
             maintenance: each.maintenance && at % 5 === 0,

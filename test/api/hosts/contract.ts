@@ -377,7 +377,7 @@ describe('what a request meets on its way', () => {
         await gate.close();
     });
 
-    it('cors: listed origins only, and never with credentials for everybody', async () => {
+    it('cors: listed origins only, and never with credentials for every origin', async () => {
         const { domain } = await make({ cors: { origins: ['https://app.example'], methods: ['PUT'] } });
         const preflight = await panel.visit(domain, '/', {
             method: 'OPTIONS',

@@ -632,7 +632,7 @@ describe('POST /api/import-export/import', () => {
         expect(entries[0].code).to.equal(42200);
     });
 
-    it('never touches the account of whoever imports, nor lets anybody give or take what is above them', async () => {
+    it('never touches the account of the user who imports, who neither gives nor takes what is above them', async () => {
         const { data: document } = await source.client.get(`${base}/export`);
         const users = document.sections.users.filter(
             ({ username }: { username: string }) => username !== 'admin'

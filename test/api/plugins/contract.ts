@@ -1,4 +1,4 @@
-/** Section 12 of the contract, with what section 1 says of every object, list, write and retry: as somebody sees it who has only the document. */
+/** Section 12 of the contract, with what section 1 says of every object, list, write and retry: as a client author who has only the document sees it. */
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
@@ -112,7 +112,7 @@ describe('/api/plugins', { timeout: limitMs }, () => {
             async () =>
                 (await get('/api/plugins')).data.find(({ name }: { name: string }) => name === 'hello')
                     .health !== null,
-            'health in the list, which nobody asked for'
+            'health in the list, which the caller did not ask for'
         );
         const { data, headers } = await get('/api/plugins');
         expect(headers['x-total-count']).to.equal(String(data.length));
@@ -292,7 +292,7 @@ describe('/api/plugins', { timeout: limitMs }, () => {
             { exec: ['git'] },
             { network: ['api.example.org'], hosts: 'own' }
         ]);
-        expect((await put('asks', { enabled: true })).data.state).to.equal('running'); // somebody saw all of it, and gave less
+        expect((await put('asks', { enabled: true })).data.state).to.equal('running'); // the admin saw all of it, and granted less
         await put('asks', { enabled: false, grants: capabilities });
         later = 20 * 60_000; // no longer fresh, and not yet over
         const stale = await put('asks', { grants: {} });
@@ -431,7 +431,7 @@ describe('/api/plugins', { timeout: limitMs }, () => {
         );
     });
 
-    it('quarantines what fails three times within an hour, until somebody enables it', async () => {
+    it('quarantines what fails three times within an hour, until an admin enables it', async () => {
         await until(
             async () => (await put('broken', { enabled: true })).data.state === 'quarantined',
             'the third fall'

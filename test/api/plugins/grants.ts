@@ -181,7 +181,7 @@ describe('PUT /api/plugins/{name} with grants', { timeout: limitMs }, () => {
         });
     });
 
-    it('stops a plugin whose next version asks for more, until somebody agrees', async () => {
+    it('stops a plugin whose next version asks for more, until an admin agrees', async () => {
         place(
             'modest',
             pluginModule(helloRoute, {

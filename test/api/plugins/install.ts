@@ -363,7 +363,7 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         );
     });
 
-    it('does not give a name to another package while somebody uses it', async () => {
+    it('does not give a name to another package while a plugin has it', async () => {
         expect((await install({ package: rows })).result.state).to.equal('running');
         await npm.publish(
             { ...versionedPackage('1.0.0')[0], name: '@other/rows' },

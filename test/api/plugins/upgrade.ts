@@ -249,7 +249,7 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
         }
     });
 
-    it('changes not one byte of the data when nobody writes and the start fails', async () => {
+    it('changes not one byte of the data when no request writes and the start fails', async () => {
         await publish('3.0.0-start', { fault: 'start', migrations: 3 });
         await client.put(`${path}/note`, { text: 'mine' });
         await client.put(path, { enabled: false });

@@ -311,7 +311,7 @@ describe('revisions', () => {
 });
 
 describe('GET /api/proxyengine/logs', () => {
-    it('is an event stream of the last lines, for whoever may read logs', async () => {
+    it('is an event stream of the last lines, for users who may read logs', async () => {
         const { headers, text } = await panel.client.get(`${engine}/logs?lines=3`, { token: operator });
         expect([headers['content-type'], typeof headers['x-request-id']]).to.equal([
             'text/event-stream; charset=utf-8',

@@ -85,7 +85,7 @@ describe('/api/proxyengine', { timeout: 60_000 }, () => {
         expect(await get('/logs', viewer)).to.include({ status: 403, code: 40300 });
     });
 
-    it('masks secrets for whoever has no engine:secrets, and not for an admin whose session is fresh', async () => {
+    it('masks secrets for users without engine:secrets, and not for an admin whose session is fresh', async () => {
         for (const path of ['/config', '/config/desired', '/revisions/2']) {
             const masked = await get(path, viewer);
             expect(masked.status).to.equal(200);

@@ -70,7 +70,7 @@ const paths = (answer: Answer): string[] =>
     (answer.data.errors as { path: string }[]).map(({ path }) => path).sort();
 
 describe('POST /api/settings/channels', () => {
-    it('makes a webhook whose secret nobody reads again', async () => {
+    it('makes a webhook whose secret can never be read again', async () => {
         const made = await webhook({ events: ['certificate.*', 'engine.failed'] });
         expect(made.status).to.equal(201);
         expect(made.headers).to.include({ location: `${base}/1`, etag: '"1"' });

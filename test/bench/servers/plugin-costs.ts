@@ -56,7 +56,7 @@ const tapping = definePlugin({
     }
 });
 
-/** What lives in the heap, KiB. V8 compiles what runs often, whoever calls it: its code is counted apart. */
+/** What lives in the heap, KiB. V8 compiles what runs often, no matter which caller: its code is counted apart. */
 function heap(): { readonly objects: number; readonly code: number } {
     for (let turn = 0; turn < 4; turn += 1) {
         globalThis.gc?.();

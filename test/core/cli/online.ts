@@ -315,7 +315,7 @@ describe('portico with a running panel', () => {
 });
 
 describe('portico after a panel', () => {
-    it('gives no token to whoever listens where a killed one did, and works offline', async () => {
+    it('gives no token to a program that listens where a killed panel did, and works offline', async () => {
         const dataDir = await panelFolder();
         const panel = await startPanel(dataDir);
         panel.child.kill('SIGKILL');

@@ -59,7 +59,7 @@ describe('portico start', () => {
         });
     });
 
-    it("does not close a folder to others that is somebody else's", async () => {
+    it('does not close a folder to others that belongs to another account', async () => {
         const other = join(folder, 'other');
         mkdirSync(other);
         chmodSync(other, 0o755);

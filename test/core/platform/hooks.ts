@@ -52,7 +52,7 @@ describe('createCoreHooks', () => {
         expect(heard.at(-1)).to.equal('delete yes.example');
     });
 
-    it('lets a guard keep somebody out as if the password were wrong, and a broken guard keep nobody out', async () => {
+    it('lets a guard keep a user out as if the password were wrong, and a broken guard keep no user out', async () => {
         const wrong = await at.client.login('admin', 'not the password');
         const seen: object[] = [];
         const untap = at.panel.hooks.host.tap(plugin, 'auth.beforeLogin', (event) => {

@@ -95,7 +95,7 @@ export function createContenders(
                 const wanted = host.versions.get(version);
                 if (wanted === undefined ? !host.unknown.has(notes) : wanted !== notes) {
                     violation(
-                        `${domain} at version ${version} says ${notes}, and not ${wanted ?? 'what anybody sent'}`
+                        `${domain} at version ${version} says ${notes}, and not ${wanted ?? 'what a client sent'}`
                     );
                 }
                 const counted = [...host.versions.keys()].filter((each) => each > host.seen).length;

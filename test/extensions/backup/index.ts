@@ -92,7 +92,7 @@ describe('@portico/plugin-backup', { timeout: 120_000 }, () => {
     let repository: number;
     let plan: number;
 
-    it('makes a repository, and tells its password to nobody', async () => {
+    it('makes a repository, and never tells its password', async () => {
         const path = join(root, 'repository');
         const task = await ended('POST', '/repositories', {
             name: 'main',

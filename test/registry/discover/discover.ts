@@ -117,7 +117,7 @@ describe('foreignWriter', () => {
     });
     afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-    it("lets the group of the panel's own account write, and no group that somebody else is in", async () => {
+    it("lets the group of the panel's own account write, and no group with another account in it", async () => {
         const folder = write('own', plugin('own'));
         chmodSync(folder, 0o775);
         const files = { group: join(root, 'group'), passwd: join(root, 'passwd') };
@@ -133,7 +133,7 @@ describe('foreignWriter', () => {
         expect(await reason(`me:x:${gid}:me\n`, own)).to.be.null();
         expect(await reason(`me:x:${gid}:me,eve\n`, own)).to.equal(refused);
         expect(await reason(`me:x:${gid}:\n`, `${own}eve:x:4711:${gid}::/:/bin/sh\n`)).to.equal(refused);
-        expect(await reason('', own)).to.equal(refused); // whoever is in there is written down elsewhere
+        expect(await reason('', own)).to.equal(refused); // the accounts in that group are written down elsewhere
         chmodSync(folder, 0o755);
         expect(await reason(`me:x:${gid}:eve\n`, own)).to.be.null();
     });

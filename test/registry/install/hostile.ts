@@ -25,7 +25,7 @@ const limits = {
     totalMs: 40_000
 };
 
-describe('createRegistry: install, when somebody means harm or a network fails', { timeout: 90_000 }, () => {
+describe('createRegistry: install, when a package means harm or a network fails', { timeout: 90_000 }, () => {
     let npm: NpmRegistry;
     let registry: Registry;
     let dataDir: string;

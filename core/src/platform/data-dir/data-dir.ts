@@ -50,7 +50,7 @@ export function prepareDataDir(dataDir: string): void {
         readdirSync(dataDir).some((name) => name !== 'lost+found')
     ) {
         throw new Error(
-            `${dataDir} has other files in it, and the panel would close it to everybody else: name an empty folder, or one that does not exist`
+            `${dataDir} has other files in it, and the panel would close it to all other accounts: name an empty folder, or one that does not exist`
         );
     }
     chmodSync(dataDir, 0o700);

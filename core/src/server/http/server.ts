@@ -225,7 +225,7 @@ function declare(hapi: Server, options: HttpServerOptions): void {
     });
 }
 
-/** The id in the path, for the record of a refused call. A path that is open to everybody may hold a secret in place of an id. */
+/** The id in the path, for the record of a refused call. A public path may hold a secret in place of an id. */
 function targetOf(route: Route, params: Readonly<Record<string, string>>): string | null {
     const name = /\{([a-zA-Z]+)/.exec(route.path)?.[1];
     return name === undefined || typeof route.access !== 'string' || secretParams(route).includes(name)

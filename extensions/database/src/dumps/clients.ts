@@ -20,7 +20,6 @@ export interface ToolCall {
 export const releaseFolder = '/usr/lib/postgresql';
 const programFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'];
 const isRoot = process.getuid?.() === 0;
-// eslint-disable-next-line portico/glossary -- it is the name of the account
 const powerless = { user: 'nobody' };
 /** The account of client programs, which owns nothing. */
 export const toolUser: { readonly user?: string } = isRoot ? powerless : {};

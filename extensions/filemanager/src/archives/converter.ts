@@ -15,7 +15,6 @@ import type { Ctx } from '../settings.ts';
 
 /** Brings what is missing. */
 export const installCommand = 'apt-get install libarchive-tools xz-utils bzip2';
-// eslint-disable-next-line portico/glossary -- the name of the account
 const unprivileged = 'nobody';
 const readingLimits = { memoryBytes: 512 * 2 ** 20, cpuSeconds: 60 };
 const mostErrorText = 300;

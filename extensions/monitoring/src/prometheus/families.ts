@@ -75,7 +75,7 @@ function listFileSystems({ disks }: Reading): Family[] {
         ),
         gauge(
             'filesystem_avail_bytes',
-            'Space that everybody else could still use.',
+            'Space that accounts other than root could still use.',
             perDisk(({ space }) => space?.available)
         ),
         gauge(

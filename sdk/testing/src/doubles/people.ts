@@ -36,7 +36,7 @@ export interface Person {
     readonly token: string | null;
 }
 
-/** Everybody who asks in one test. Stands where the panel has its users and sessions. */
+/** The users who call in one test. Stands where the panel has its users and sessions. */
 export class People implements Authenticator {
     readonly anonymous: Caller;
     readonly #plugin: string;

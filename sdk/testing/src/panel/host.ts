@@ -126,7 +126,7 @@ export class TestHost extends TestPanel implements AsyncDisposable {
         return this.#db;
     }
 
-    /** Settings as everybody may read them: secrets are `{ set: true }`. */
+    /** Settings as every user may read them: secrets are `{ set: true }`. */
     get settings(): Readonly<Record<string, unknown>> {
         return viewSettings(this.#settings);
     }

@@ -20,7 +20,7 @@ const { after, before, describe, it } = lab;
 const limitMs = 60_000;
 const redirectUri = 'http://127.0.0.1:3118/callback';
 
-/** Serves MCP to whoever the panel lets through; its one tool asks the panel in the caller's name. */
+/** Serves MCP to the callers that the panel lets through; its one tool asks the panel in the caller's name. */
 const agentDoor = pluginModule(
     `const mcp = createMcpHandler(({ authInfo }) => {
         const server = new McpServer({ name: 'portico', version: '1.0.0' });

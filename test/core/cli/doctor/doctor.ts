@@ -169,7 +169,7 @@ describe('portico doctor', () => {
         expect(of('migrations')?.evidence).to.equal('run by a newer version: 0099-of-tomorrow');
     });
 
-    it('finds ports that somebody else holds', async () => {
+    it('finds ports that another program holds', async () => {
         const servers: Server[] = [];
         for (const [index, host] of [
             [0, '127.0.0.1'],

@@ -136,7 +136,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         expect(broken.stderr).to.match(/^broken has failed: its code was not loaded \(IMPORT_FAILED\): /);
     });
 
-    it('installs from the registry, tells how far it is, and upgrades when somebody agrees', async () => {
+    it('installs from the registry, tells how far it is, and upgrades when the admin agrees', async () => {
         await publishVersion(npm, '1.0.0');
         await publishVersion(npm, '2.0.0', { manifest: network });
         const first = await run('install', '@acme/portico-plugin-rows@1.0.0');
@@ -194,7 +194,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         expect(await shown('rows')).to.be.undefined();
     });
 
-    it('keeps what nobody agreed to disabled, and enables it when somebody does', async () => {
+    it('keeps a plugin disabled until its wishes are agreed to, and enables it then', async () => {
         await publishVersion(npm, '1.0.0', { name: 'greedy', manifest: network });
         const waits = await run('install', '@acme/portico-plugin-greedy');
         expect(waits.code).to.equal(0);
@@ -257,7 +257,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         expect((await run('install', join(place, 'empty.tgz'))).code).to.equal(1);
     });
 
-    it('leaves the task running when somebody no longer waits for it', async () => {
+    it('leaves the task running when the command no longer waits for it', async () => {
         await publishVersion(npm, '1.0.0', { name: 'slow' });
         let asked: () => void = () => undefined;
         const reached = new Promise<void>((resolve) => {

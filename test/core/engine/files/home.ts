@@ -82,7 +82,7 @@ describe('engineHome', () => {
         expect(engineHome(join(top, 'other'), null, machine).runtime).to.not.equal(home.runtime);
     });
 
-    it('is below the data folder for anyone else, and never as somebody else', () => {
+    it('is below the data folder for all other accounts, and never of another one', () => {
         const home = engineHome(data, null, { ...machine, uid: 4003, gid: 4004 });
         expect(home.owner).to.equal({ name: '4003', uid: 4003, gid: 4004, switched: false });
         expect(home.adminSocket).to.equal(join(data, 'engine/admin/admin.sock'));

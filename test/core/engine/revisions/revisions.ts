@@ -137,7 +137,7 @@ describe('revisions', () => {
         expect(JSON.stringify(rig.driver.running)).to.contain('one@a.test');
     });
 
-    it('give nobody what they may not write, and bring back nothing that is vetoed or lacks its certificate', async () => {
+    it('give no user what they may not write, and bring back nothing that is vetoed or lacks its certificate', async () => {
         await rig.close();
         rig = await faultyRig({
             windowMs: 0,

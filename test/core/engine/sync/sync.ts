@@ -234,7 +234,7 @@ describe('the sync queue', () => {
         expect(await steady()).to.equal(before);
     });
 
-    it('takes the engine back when the transaction fails, and tells everybody in the batch', async () => {
+    it('takes the engine back when the transaction fails, and tells every change of the batch', async () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
         const before = await steady();
         const write = rig.store.db.write.bind(rig.store.db);
@@ -273,7 +273,7 @@ describe('the sync queue', () => {
         expect((await rig.engine.drift()).drifted).to.be.false();
     });
 
-    it('keeps nobody from the database while the engine hangs', async () => {
+    it('keeps the database free while the engine hangs', async () => {
         const before = loads();
         rig.driver.next('load', { hang: true });
         const change = rig.engine.change(creates({ domain: 'a.test' }));

@@ -304,7 +304,7 @@ describe('download', () => {
         return text;
     };
 
-    it('gives the key only to whoever has the permission and is fresh, and puts that on record', async () => {
+    it('gives the key only to a caller who has the permission and is fresh, and puts that on record', async () => {
         await upload(chain);
         const whole = await read(adminMay);
         expect(whole.match(/BEGIN CERTIFICATE/g)).to.have.length(2);
@@ -326,7 +326,7 @@ describe('download', () => {
 });
 
 describe('Placement', () => {
-    it('finds out that the former one is still served, and puts it back for whoever asks', async () => {
+    it('finds out that the former one is still served, and puts it back for the one who called', async () => {
         const first = await upload(selfSigned(['a.test']));
         await kit.hosts.create(
             {
@@ -340,7 +340,7 @@ describe('Placement', () => {
         );
         const store = new DatabaseCertificateStore(kit.store.db, kit.store.keyring);
         const before = store.get(first.id);
-        // Somebody who hands out the former certificate whatever is loaded.
+        // A server that hands out the former certificate, whichever is loaded.
         const stale = createServer({ cert: before.chain, key: store.open(before) });
         await new Promise<void>((resolve) => stale.listen(0, '127.0.0.1', resolve));
         const { port } = stale.address() as AddressInfo;

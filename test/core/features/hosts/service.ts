@@ -656,7 +656,7 @@ describe('hosts:unsafe', () => {
         await kit.hosts.update(plain.id, { aliases: ['c.test'], access: null }, operator());
     });
 
-    it("does not open the panel's and the engine's own places to anybody", async () => {
+    it("does not open the panel's and the engine's own places to any user", async () => {
         const link = join(root(), 'link');
         symlinkSync(kit.folders.runtime, link);
         for (const [body, path] of [
@@ -883,7 +883,7 @@ describe('validate', () => {
 });
 
 describe('preview', () => {
-    it('masks what not everybody may see', async () => {
+    it('masks what not every user may see', async () => {
         await create(
             proxy('a.test', {
                 headers: { request: [{ op: 'set', name: 'X-Key', value: 'canary-value' }] },

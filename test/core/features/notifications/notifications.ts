@@ -201,7 +201,7 @@ describe('Notifications', () => {
         expect(Date.parse(last()?.nextAttemptAt ?? '') - clock.time).to.equal(6 * 3_600_000);
     });
 
-    it('holds up nobody: not who notifies, nor other channels', async () => {
+    it('holds up neither the sender nor other channels', async () => {
         await open();
         const other = await openReceiver();
         try {

@@ -583,7 +583,7 @@ describe('Outbound against hostile servers', () => {
         );
     });
 
-    it('hands an answer over as it comes, and closes what nobody reads', async () => {
+    it('hands an answer over as it comes, and closes what is not read', async () => {
         let closed = 0;
         handle = (_request, response) => {
             response

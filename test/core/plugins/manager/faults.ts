@@ -169,7 +169,7 @@ describe('createPlugins', { timeout: 120_000 }, () => {
         expect((await put('stop-throws', { enabled: true })).data.state).to.equal('running');
     });
 
-    it('puts a plugin into quarantine at the third fall of an hour, until somebody enables it again', async () => {
+    it('puts a plugin into quarantine at the third failure of an hour, until an admin enables it again', async () => {
         const states: unknown[] = [];
         for (let attempt = 0; attempt < 4; attempt += 1) {
             const { data } = await put('setup-throws', { enabled: true });

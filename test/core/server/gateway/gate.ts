@@ -218,7 +218,7 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         expect([continued, handled]).to.equal([false, []]);
         expect(await parking.drain(1_000)).to.equal(0);
         expect(await gateway.unmount('hello')).to.equal(0);
-        // Between the two the routes are still known: to whoever looks, and to tickets.
+        // Between the two the routes are still known to lookups and to tickets.
         expect([gateway.servers().length, gateway.resolve('/api/plugins/hello/say')?.id]).to.equal([
             2,
             'say'
@@ -353,7 +353,7 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         expect(await gateway.park('hello').drain(1_000)).to.equal(0);
     });
 
-    it('counts injected calls, lets in what somebody inside causes, and lets everybody else wait', async () => {
+    it('counts injected calls, lets in what a request inside causes, and lets all others wait', async () => {
         await open();
         const nested = json({
             id: 'nested',
@@ -474,7 +474,7 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         expect((await ask('GET', '/api/plugins/hello/say')).status).to.equal(404);
     });
 
-    it('sends away whoever waits when the panel stops', async () => {
+    it('sends away the requests that wait when the panel stops', async () => {
         gateway.park('hello');
         const waiting = ask('GET', '/api/plugins/hello/say');
         await wait(30);
@@ -494,7 +494,7 @@ describe('Gate', () => {
         expect(gate.isParked).to.be.false();
     });
 
-    it('lets nobody leave twice', async () => {
+    it('counts no request twice as it leaves', async () => {
         const gate = new Gate('x');
         const [one, two] = [gate.pass(), gate.pass()];
         one?.();

@@ -426,7 +426,7 @@ describe('createGateway', () => {
         expect(ports.recorded.filter((entry) => entry.outcome === 'success')).to.have.length(1);
     });
 
-    it('lets listed origins read, and nobody else', async () => {
+    it('lets only listed origins read', async () => {
         expect(
             (await call('GET', '/api/things', { headers: { origin: 'https://panel.example' } })).headers[
                 'access-control-allow-origin'

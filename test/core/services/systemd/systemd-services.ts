@@ -94,7 +94,7 @@ describe('SystemdServices', { timeout: limitMs }, () => {
                 ...hard.flatMap((each) => `<${each}>`.split('\n'))
             ]);
 
-            // What everybody on the machine may read says nothing of the environment.
+            // What every account of the machine may read says nothing of the environment.
             const seen = [
                 readFileSync(machine.unitPath(unitOf('web')), 'utf8'),
                 await machine.run('systemctl', ['show', unitOf('web')]),

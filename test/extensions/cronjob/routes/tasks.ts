@@ -321,7 +321,7 @@ describe('the secrets of cronjob', () => {
 
     after(async () => cron.close());
 
-    it('shows a value of env to nobody, keeps it sealed, and hands it to the program', async () => {
+    it('never shows a value of env, keeps it sealed, and hands it to the program', async () => {
         const id = await cron.task({
             ...plain,
             command: ['sh', '-c', 'printf %s "$TOKEN" | wc -c'],
@@ -347,7 +347,7 @@ describe('the secrets of cronjob', () => {
         ).to.not.contain(secret);
     });
 
-    it('shows a reader neither what runs nor what it prints, and lets nobody but an admin say what runs', async () => {
+    it('shows a reader neither what runs nor what it prints, and lets only an admin say what runs', async () => {
         const id = await cron.task({
             ...plain,
             command: ['sh', '-c', 'echo printed-thing; exit 1'],

@@ -119,7 +119,7 @@ describe('POST /api/plugins/filemanager/mode', () => {
     beforeEach(start);
     afterEach(async () => files.close());
 
-    it("sets bits from a number or an octal text, and lends nobody's rights", async () => {
+    it('sets bits from a number or an octal text, and lends no rights of another account', async () => {
         writeFileSync(files.at('file'), '');
         mkdirSync(files.at('shared'));
         chmodSync(files.at('shared'), 0o2750);
@@ -153,7 +153,7 @@ describe('DELETE /api/plugins/filemanager/files', () => {
     beforeEach(start);
     afterEach(async () => files.close());
 
-    it('moves to a trash that nobody else can look into, and back', async () => {
+    it('moves to a trash that no other user can look into, and back', async () => {
         mkdirSync(files.at('docs/deep'), { recursive: true });
         writeFileSync(files.at('docs/deep/a'), 'a');
         symlinkSync('/etc/passwd', files.at('link'));
@@ -196,7 +196,7 @@ describe('DELETE /api/plugins/filemanager/files', () => {
         expect(existsSync('/etc/passwd')).to.be.true();
     });
 
-    it('shows and gives the trash of a root to nobody else', async () => {
+    it('shows and gives the trash of a root to no other user', async () => {
         writeFileSync(files.at('a'), '');
         await files.remove('/files', { root: 'main', path: 'a' });
         const { id } = (await files.get('/trash')).data[0] as { id: number };
@@ -221,7 +221,7 @@ describe('DELETE /api/plugins/filemanager/files', () => {
         expect(readdirSync(files.outside)).to.equal(['kept']);
     });
 
-    it('refuses a stale version, the root, and a private folder that somebody prepared', async () => {
+    it('refuses a stale version, the root, and a private folder that another account prepared', async () => {
         const { data } = await files.put('a', 'one');
         await files.put('a', 'two');
         expect(

@@ -115,7 +115,7 @@ describe('GET /api/plugins/filemanager/files', () => {
         expect(second.headers['link']).to.be.undefined();
     });
 
-    it('shows the number of an owner whom nobody knows', async () => {
+    it('shows the number of an unknown owner', async () => {
         writeFileSync(files.at('stranger'), '');
         execFileSync('chown', ['54321:54322', files.at('stranger')]);
         const { data } = await files.get('/files', { root: 'main', path: '' });

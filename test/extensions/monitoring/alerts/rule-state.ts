@@ -101,14 +101,14 @@ describe('advance', () => {
         ).to.equal([]);
     });
 
-    it('ends an alert about what nobody has measured for an hour', () => {
+    it('ends an alert about what was not measured for an hour', () => {
         expect(turns(above, [95, 95, 95, 95, ...Array.from({ length: 400 }, () => null)])).to.equal([
             [3, 'fired'],
             [363, 'gone']
         ]);
     });
 
-    it('counts nothing across a gap: nobody knows what was in between', () => {
+    it('counts nothing across a gap, in which nothing was measured', () => {
         expect(turns({ ...above, forSeconds: 600 }, [95, 95, 95], 1_000_000)).to.equal([]);
         expect(turns(above, [95, 95, 95, 95], 61_000)).to.equal([]);
     });

@@ -19,7 +19,7 @@ export const lab = Lab.script();
 const { describe, it } = lab;
 
 describe('monitoring over generations', () => {
-    it('keeps alerts, what is held, rules and history over a restart, and tells nobody twice', async () => {
+    it('keeps alerts, what is held, rules and history over a restart, and notifies only once', async () => {
         const rig = await createMonitoringRig();
         const memory = async (percent: number): Promise<void> => {
             rig.machine.files.set('/proc/meminfo', memoryOf(percent));

@@ -198,7 +198,7 @@ describe('createHookHost', () => {
         expect(failures.map(({ plugin }) => plugin)).to.equal(['d']);
     });
 
-    it('goes on in the context of whoever ran it, also after a tap that was given up', async () => {
+    it('goes on in the context of its caller, also after a tap that was given up', async () => {
         const context = new AsyncLocalStorage<string>();
         const seen: unknown[] = [];
         const hook = hooks.define('panel.started', 'notify', { timeoutSeconds: 0.05 });

@@ -137,13 +137,13 @@ describe('createTestHost', () => {
                     ctx.route({
                         method: 'GET',
                         path: '/x',
-                        access: { public: 'everybody may know it' },
+                        access: { public: 'every caller may know it' },
                         handler: () => 1
                     })
                 ),
                 {},
                 'REGISTRATION_INVALID',
-                'everybody may know it'
+                'every caller may know it'
             ],
             [
                 plugin((ctx) => ctx.hooks.tap('host.guard', () => undefined)),

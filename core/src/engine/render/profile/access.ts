@@ -159,13 +159,13 @@ export const corsHandlers = ({ cors }: Behaviour): readonly Part[] => {
         return [];
     }
 
-    const everybody = cors.origins.includes('*');
+    const isForAll = cors.origins.includes('*');
     return [
-        allowOrigin(cors, everybody),
+        allowOrigin(cors, isForAll),
         {
             handler: 'headers',
             response: {
-                ...(!everybody && { add: { Vary: ['Origin'] } }),
+                ...(!isForAll && { add: { Vary: ['Origin'] } }),
                 delete: ['Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials'],
                 deferred: true
             }
@@ -201,12 +201,12 @@ export const preflightRoutes = ({ cors }: Behaviour): readonly Part[] => {
     ];
 };
 
-const allowOrigin = (cors: NonNullable<Behaviour['cors']>, everybody: boolean): Part => {
+const allowOrigin = (cors: NonNullable<Behaviour['cors']>, isForAll: boolean): Part => {
     const headers = (set: Readonly<Record<string, readonly string[]>>): Part => ({
         handler: 'headers',
         response: { set, deferred: true }
     });
-    if (everybody) {
+    if (isForAll) {
         return headers({ 'Access-Control-Allow-Origin': ['*'] });
     }
 

@@ -75,7 +75,7 @@ const fields = {
         .description('Largest request body, 1 byte to 1 TiB; null: no limit'),
     timeouts,
     errorPages,
-    maintenance: joi.boolean().allow(null).default(false).description('Answers 503 to everybody'),
+    maintenance: joi.boolean().allow(null).default(false).description('Answers 503 to every request'),
     redirect,
     static: staticFiles,
     php,

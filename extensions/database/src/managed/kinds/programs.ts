@@ -255,7 +255,6 @@ export class Programs {
 
     /** The account that servers of a kind run as; null where the panel is not root. */
     account(kind: KindName): Promise<MachineAccount | null> {
-        // eslint-disable-next-line portico/glossary -- it is the name of the account
         return accountOf([this.#options.engines[kind].account, 'nobody']);
     }
 

@@ -39,7 +39,7 @@ describe('endProcess', { timeout: 20_000 }, () => {
         expect(await ended).to.equal([null, 'SIGKILL']);
     });
 
-    it('signals nobody when the process id was given to another process', async () => {
+    it('sends no signal when the process id was given to another process', async () => {
         const child = run('sleep', '60');
         const identity = identify(child.pid ?? 0) ?? { pid: 0, ticks: 0 };
         await endProcess({ ...identity, ticks: identity.ticks - 1 }, 100);

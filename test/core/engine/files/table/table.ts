@@ -34,7 +34,7 @@ const nobody = 65534;
 const entry = (dial: string | null, state: 'on' | 'off' = 'on'): string =>
     entryText({ state, tls: 'none', profile: '0123456789abcdef', dial });
 
-/** Makes the folder one in which the name `a.test` may change and no other may come; root, who may everything, is somebody else for a moment. */
+/** Makes the folder one in which the name `a.test` may change and no other may come; root, who may do everything, takes another account for a moment. */
 async function asSomebodyElse(root: string, work: () => Promise<unknown>): Promise<void> {
     const isRoot = process.getuid?.() === 0;
     chmodSync(dirname(root), 0o755);
@@ -230,7 +230,7 @@ describe('SiteTable', () => {
     });
 
     it(
-        "gives the engine's group the right to look, and nobody else, when the engine is another user",
+        "gives only the engine's group the right to look, when the engine is another user",
         { skip: process.getuid?.() !== 0 },
         async () => {
             const other = new SiteTable({

@@ -170,7 +170,7 @@ describe('https in a running engine', { timeout: 60_000 }, () => {
         expect(asked).to.equal(0);
     });
 
-    it('asks the authority of the settings for a name that it may, and nobody for another', async () => {
+    it('asks the authority of the settings for a name that it may, and for no other name', async () => {
         expect(await issuer('auto.test', 'auto.test', 500)).to.be.null();
         await until(() => asked > 0, 'the authority is asked');
         for (const name of ['off.test', 'plain.test', 'nobody.test']) {

@@ -54,7 +54,7 @@ describe('who may come in, in a running engine', { timeout: 60_000 }, () => {
         await Promise.all([caddy.close(), one.close(), judge.close()]);
     });
 
-    it('lets in by address: deny wins, an empty list lets everybody in, several allow any', async () => {
+    it('lets in by address: deny wins, an empty list lets every address in, several allow any', async () => {
         await access({ deny: ['127.0.0.0/8'] });
         expect(await status({ headers: { 'x-forwarded-for': '8.8.8.8' } })).to.equal(403);
         await access({ deny: ['10.0.0.0/8', '::1'] });
@@ -93,7 +93,7 @@ describe('who may come in, in a running engine', { timeout: 60_000 }, () => {
         expect(await status(basic('oleakedd:pass:word'))).to.equal(401);
     });
 
-    it("asks another server, passes its word on, and believes nobody else's", async () => {
+    it('asks another server, passes on what it says, and believes no other sender', async () => {
         await access({
             forwardAuth: {
                 url: `http://${judge.address}/verify/{env.PORTICO_SECRET}?q={x}`,

@@ -80,7 +80,7 @@ describe('decodeMessage', () => {
 });
 
 describe('verifyReply', () => {
-    it('believes whoever has the key, and nobody else, for this request alone', () => {
+    it('believes only a sender who has the key, and for this request alone', () => {
         const key: TsigKey = {
             name: 'Panel-Key',
             secret: Buffer.from('a secret of thirty-two characters'),

@@ -27,7 +27,7 @@ const reasonOf = (work: () => unknown): readonly [number, unknown] => {
 };
 
 describe('readDocument', () => {
-    it('brings an older version up step by step, and refuses one that nobody knows', () => {
+    it('brings an older version up step by step, and refuses an unknown one', () => {
         const older = new Map([
             [0, (document: object) => ({ ...document, formatVersion: 1, sections: { hosts: ['moved'] } })]
         ]);

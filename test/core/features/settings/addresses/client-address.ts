@@ -20,7 +20,7 @@ describe('clientAddress', () => {
         expect(clientAddress(parseRanges([]), '127.0.0.1', '198.51.100.1')).to.equal('127.0.0.1');
     });
 
-    it('is the rightmost address that is not trusted: what is further left anybody can have sent', () => {
+    it('is the rightmost address that is not trusted: what is further left, any client can have sent', () => {
         expect(address('10.0.0.1', '198.51.100.1')).to.equal('198.51.100.1');
         expect(address('10.0.0.1', '1.1.1.1, 198.51.100.1')).to.equal('198.51.100.1');
         expect(address('10.0.0.1', '1.1.1.1, 198.51.100.1, 192.0.2.1, 10.9.9.9')).to.equal('198.51.100.1');

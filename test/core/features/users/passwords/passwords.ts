@@ -85,7 +85,7 @@ describe('Passwords', () => {
 });
 
 describe('faultOf', () => {
-    it('takes what is long enough and nobody would try first', () => {
+    it('takes what is long enough and would not be tried first', () => {
         for (const good of [
             'a mild breeze on tuesday night',
             'correct-horse-lantern',

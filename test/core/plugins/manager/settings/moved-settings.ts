@@ -20,7 +20,7 @@ const keyring = {
     open(label: string, sealed: string) {
         const [whose, plain] = sealed.split('|');
         if (whose !== label) {
-            throw new Error('sealed for somebody else');
+            throw new Error('sealed for another owner');
         }
         return plain ?? '';
     }
@@ -93,7 +93,7 @@ describe('sealMoved and openMoved', () => {
         expect(kept['token']).to.equal({ '~sealed': 'plugin one @acme/one|T' });
         expect(openMoved(kept, owner, keyring)).to.equal(splitMoved(values, patterns));
         expect(() => openMoved(kept, { ...owner, package: '@evil/one' }, keyring)).to.throw(
-            'sealed for somebody else'
+            'sealed for another owner'
         );
     });
 });

@@ -22,7 +22,7 @@ import { until } from '../../../../support/until.ts';
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
 const itAsRoot = itUnless(
-    process.getuid?.() === 0 ? undefined : 'only root can run programs as somebody else',
+    process.getuid?.() === 0 ? undefined : 'only root can run programs as another account',
     it as never
 );
 
@@ -67,7 +67,7 @@ const isAlive = (pid: number): boolean => {
 
 const nobody = (): number => Number(/^nobody:[^:]*:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[1]);
 
-/** Ends after the first line, whoever holds the pipe. */
+/** Ends after the first line, also while a child holds the pipe. */
 const firstLine = (): TransformStream<Uint8Array, Uint8Array> =>
     new TransformStream({
         transform(chunk, controller) {
@@ -169,7 +169,7 @@ describe('ctx.exec and ctx.spawn', () => {
         }
     );
 
-    it("stay the plugin's when they leave somebody behind, until its end", async () => {
+    it("stay the plugin's when they leave a child behind, until its end", async () => {
         const ctx = await contextWith({ exec: ['sh'] });
         const child = await ctx.spawn('sh', ['-c', 'setsid sleep 600 & echo $!']);
         const pid = Number(await new Response(child.stdout.pipeThrough(firstLine())).text());
@@ -323,7 +323,7 @@ describe('ctx.files', () => {
         expect((await failureOf(files.remove('', { recursive: true }))).code).to.equal(40400);
     });
 
-    it('hold against somebody who swaps folders for links all the time', async () => {
+    it('hold against a program that swaps folders for links all the time', async () => {
         const files = (await contextWith({ files: [folder] })).files(folder);
         writeFileSync(join(folder, 'sub', 'secret.txt'), 'inside');
         let going = true;

@@ -190,7 +190,7 @@ describe('ctx.hosts', () => {
         });
     });
 
-    it('refuses what would be refused to anybody, and changes nothing', async () => {
+    it('refuses what would be refused to every user, and changes nothing', async () => {
         const domain = name();
         await as('own', 'hosts.create', { host: { domain, upstream: upstream.address } });
         const hosts = await count();

@@ -143,7 +143,7 @@ describe('createPluginHost', () => {
                             ctx.route({
                                 method: 'GET',
                                 path: '/x',
-                                access: { public: 'everybody may see it' },
+                                access: { public: 'every caller may see it' },
                                 handler: () => 1
                             })
                     }),
@@ -490,7 +490,7 @@ describe('createPluginHost', () => {
         ]).to.equal([{ done: true }, 'probe.work']);
     });
 
-    it('stops acting for somebody whose session has ended', async () => {
+    it('stops acting for a user whose session has ended', async () => {
         let acting!: Promise<unknown>;
         let release = (): void => undefined;
         await contextOf(

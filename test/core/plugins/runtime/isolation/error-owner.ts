@@ -61,7 +61,7 @@ describe('ErrorOwner', () => {
         ]).to.equal([null, null, null, null]);
     });
 
-    it('tells that somebody merely went away from an error', async () => {
+    it('tells a client that merely went away from an error', async () => {
         const aborted = await fetch('http://127.0.0.1:1', { signal: AbortSignal.abort() }).catch(
             (error: unknown) => error
         );

@@ -16,7 +16,7 @@ import { until } from '../../../../support/until.ts';
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
 const itAsRoot = itUnless(
-    process.getuid?.() === 0 ? undefined : 'only root can run programs as somebody else',
+    process.getuid?.() === 0 ? undefined : 'only root can run programs as another account',
     it as never
 );
 
@@ -171,7 +171,7 @@ describe('ctx.spawn with a terminal', () => {
         expect(openFiles().filter((path) => /ptmx|pts/.test(path))).to.equal([]);
     });
 
-    it('stops a program that shows more than anybody reads, and loses nothing of it', async () => {
+    it('stops a program that shows more than is read, and loses nothing of it', async () => {
         const ctx = await contextWith({ exec: ['bash'] });
         const child = await ctx.spawn(
             'bash',
@@ -188,7 +188,7 @@ describe('ctx.spawn with a terminal', () => {
         expect((await child.exited).code).to.equal(0);
     });
 
-    it('shows the last words of a program that ended before anybody read', async () => {
+    it('shows the last words of a program that ended before they were read', async () => {
         const ctx = await contextWith({ exec: ['bash'] });
         const child = await ctx.spawn('bash', ['-c', 'echo last words; exit 3'], {
             pty: { columns: 80, rows: 24 }
@@ -198,7 +198,7 @@ describe('ctx.spawn with a terminal', () => {
         expect(await new Response(child.stderr).text()).to.equal('');
     });
 
-    it('ends with the handle, the time limit, the signal, the grant and the generation, with everybody in the session', async () => {
+    it('ends with the handle, the time limit, the signal, the grant and the generation, with all processes of the session', async () => {
         const ctx = await contextWith({ exec: ['bash'] });
         const before = children();
         const ends: (readonly [

@@ -107,7 +107,7 @@ const routes = (): Route[] => [
         id: 'login.read',
         method: 'GET',
         path: '/api/auth/login',
-        access: { public: 'Nobody is logged in yet' },
+        access: { public: 'No user is logged in yet' },
         summary: 'Challenges',
         handler: () => ({ challenge: 'x' })
     }),
@@ -716,7 +716,7 @@ describe('createOpenApi', () => {
         const login = operation('get', '/api/auth/login');
         expect([login.security, login['x-public'], Object.keys(login.responses)]).to.equal([
             [],
-            'Nobody is logged in yet',
+            'No user is logged in yet',
             ['200', '304', '400', '429', '500', '503']
         ]);
         expect(operation('get', '/api/things').security).to.equal([
@@ -893,7 +893,7 @@ describe('contractCheck', () => {
         }
     });
 
-    it('serves the document bare, with a tag, to whoever is logged in', async () => {
+    it('serves the document bare, with a tag, to users who are logged in', async () => {
         const got = await ask('GET', '/api/openapi.json');
         expect(JSON.parse(got.text)).to.equal(JSON.parse(JSON.stringify(openApi.document())));
         expect([got.status, got.headers['content-type']]).to.equal([200, 'application/json; charset=utf-8']);

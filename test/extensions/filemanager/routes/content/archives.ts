@@ -241,7 +241,7 @@ describe('POST /api/plugins/filemanager/archives', () => {
         ],
         ['a private name', [{ name: '.portico/trash/x', body: 'x' }]],
         ['a name that is too long', [{ name: 'x'.repeat(300), body: 'x' }]],
-        ['more levels than anybody needs', [{ name: `${'d/'.repeat(120)}x`, body: 'x' }]],
+        ['more levels than are ever needed', [{ name: `${'d/'.repeat(120)}x`, body: 'x' }]],
         [
             'more entries than allowed',
             Array.from({ length: 60 }, (_, index) => ({ name: `f${index}`, body: '' }))

@@ -175,7 +175,7 @@ describe('POST /api/plugins/filemanager/uploads', () => {
         expect(await offsetOf(late)).to.equal('3');
     });
 
-    it("is nobody else's, and nobody's whose role lost the root", async () => {
+    it('belongs to no other user, and to none whose role lost the root', async () => {
         const { headers } = await files.tus('POST', 'uploads', {
             role: 'operator',
             headers: { 'upload-length': '3', ...metadata('mine') }

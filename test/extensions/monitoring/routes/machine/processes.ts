@@ -16,7 +16,7 @@ describe('/api/plugins/monitoring/processes', () => {
     });
     after(() => rig.end());
 
-    it('lists processes by what they use, and shows command lines to whoever may see them only', async () => {
+    it('lists processes by what they use, and shows command lines only to users who may see them', async () => {
         const list = await rig.get('/processes?sort=memory');
         expect([
             list.status,
