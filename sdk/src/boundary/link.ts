@@ -6,7 +6,7 @@
 import { createFailure, type Failure, isFailure } from '../errors.ts';
 import { Asked, AskedTap } from './asked.ts';
 import { failureOf } from './failures.ts';
-import { isFields } from './plain.ts';
+import { isFields, isSeries } from './plain.ts';
 
 /** What a link needs of a port: a worker, its parent, or either end of a channel. */
 export interface Port {
@@ -206,10 +206,6 @@ export class Link<R extends object> {
     #id(): number {
         return this.#next++;
     }
-}
-
-function isSeries(value: unknown): value is AsyncIterable<unknown> {
-    return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
 function plainFailure(error: unknown): Failure {

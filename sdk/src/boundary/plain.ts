@@ -98,3 +98,8 @@ export function isFields(value: unknown): value is Record<string, unknown> {
         !ArrayBuffer.isView(value)
     );
 }
+
+/** Whether a value comes piece by piece. */
+export function isSeries(value: unknown): value is AsyncIterable<unknown> {
+    return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}

@@ -1,10 +1,11 @@
 /** The work of `portico data restore`: a copy beside the data folder, checked, and then put in place by one rename. */
 import { constants, existsSync, lstatSync, readdirSync, type Stats } from 'node:fs';
-import { cp, lchown, lstat, mkdir, open, readdir, rename, rm, statfs } from 'node:fs/promises';
+import { cp, lchown, lstat, mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 import type { Config } from '../../platform/config.ts';
 import { backupNoteName, databaseName, type DataLock, lockDataDir } from '../../platform/data-dir/data-dir.ts';
+import { syncPath } from '../../platform/data-dir/durable.ts';
 import { sizeOf } from '../../plugins/manager/data/copy.ts';
 import { CommandError } from '../command/command-error.ts';
 import { checkDataFolder } from './check-folder.ts';
@@ -49,7 +50,7 @@ export async function restoreFolder(from: string, config: Config): Promise<numbe
         }
         await syncAll(copy);
         await putInPlace(copy, dataDir);
-        await syncEntry(parent);
+        await syncPath(parent);
     } catch (error) {
         await rm(copy, { recursive: true, force: true });
         throw error;
@@ -141,19 +142,10 @@ async function giveTo(copy: string, { uid, gid }: Stats): Promise<void> {
 async function syncAll(folder: string): Promise<void> {
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
         if (entry.isFile() || entry.isDirectory()) {
-            await syncEntry(join(entry.parentPath, entry.name));
+            await syncPath(join(entry.parentPath, entry.name));
         }
     }
-    await syncEntry(folder);
-}
-
-async function syncEntry(path: string): Promise<void> {
-    const handle = await open(path, 'r');
-    try {
-        await handle.sync();
-    } finally {
-        await handle.close();
-    }
+    await syncPath(folder);
 }
 
 /** One rename: it takes the place of an empty folder, and fails when anything has come into it meanwhile. */

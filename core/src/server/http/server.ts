@@ -24,6 +24,7 @@ import { challengeOf } from './answer/challenge.ts';
 import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from './answer/envelope.ts';
 import { answerOptions, corsHeaders } from './cors.ts';
 import { type AboutServer, assertExpressible } from './openapi/document.ts';
+import { fullPath } from './openapi/path.ts';
 import type { HttpPorts } from './ports.ts';
 import { HttpCall } from './request/http-call.ts';
 import { identify, type Identity } from './request/identify.ts';
@@ -197,7 +198,7 @@ function declare(hapi: Server, options: HttpServerOptions): void {
         [...methods].forEach((method, index) =>
             hapi.route({
                 method,
-                path: join(options.prefix, route.path),
+                path: fullPath(options.prefix, route.path),
                 options: {
                     auth: 'portico',
                     plugins: { portico: route } as never, // hapi's type knows no names here
@@ -263,10 +264,6 @@ function check(route: Route, ids: ReadonlyMap<string, Route>): void {
     if (route.method === 'GET' && effectOf(route) !== 'read') {
         throw new TypeError(`Route ${name} changes something, which a GET must not`);
     }
-}
-
-function join(prefix: string, path: string): string {
-    return prefix !== '' && path === '/' ? prefix : `${prefix}${path}`;
 }
 
 function finish(

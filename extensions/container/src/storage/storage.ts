@@ -102,19 +102,11 @@ export class Storage {
 
     async #ensure(path: string): Promise<Files> {
         const { stackFolder } = this.#ctx.settings;
-        await makeFolder(this.#ctx.files('/'), stackFolder.replace(/^\/+/, ''), 0o711);
+        await this.#ctx
+            .files('/')
+            .createFolder(stackFolder.replace(/^\/+/, ''), { parents: true, mode: 0o711 });
         const files = this.#files();
-        await makeFolder(files, path.split('/').slice(0, -1).join('/'), 0o700);
+        await files.createFolder(path.split('/').slice(0, -1).join('/'), { parents: true, mode: 0o700 });
         return files;
-    }
-}
-
-async function makeFolder(files: Files, path: string, mode: number): Promise<void> {
-    try {
-        await files.createFolder(path, { parents: true, mode });
-    } catch (error) {
-        if (!isFailure(error) || error.reason !== 'CONFLICT' || (await files.stat(path)).type !== 'folder') {
-            throw error;
-        }
     }
 }

@@ -24,9 +24,9 @@ export class DataFolder {
     /** Makes a folder below it, and the folders above that are missing. */
     async ensure(name: string, mode = 0o700): Promise<Files> {
         const below = this.path.replace(/^\/+/, '');
-        await createIfAbsent(this.#ctx.files('/'), below, 0o711);
+        await this.#ctx.files('/').createFolder(below, { parents: true, mode: 0o711 });
         const files = this.#ctx.files(this.path);
-        await createIfAbsent(files, name, mode);
+        await files.createFolder(name, { parents: true, mode });
         return files;
     }
 
@@ -127,15 +127,5 @@ export class DataFolder {
                     throw error;
                 }
             });
-    }
-}
-
-async function createIfAbsent(files: Files, path: string, mode: number): Promise<void> {
-    try {
-        await files.createFolder(path, { parents: true, mode });
-    } catch (error) {
-        if (!isFailure(error) || error.reason !== 'CONFLICT' || (await files.stat(path)).type !== 'folder') {
-            throw error;
-        }
     }
 }

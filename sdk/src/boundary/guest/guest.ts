@@ -9,7 +9,7 @@ import { errors } from '../../plugin-errors.ts';
 import type { Bytes, Download, StreamEvent } from '../../routes/route.ts';
 import { boundaryErrors, failureOf } from '../failures.ts';
 import type { LocalApi } from '../local-api.ts';
-import { deepFreeze, plainCopy } from '../plain.ts';
+import { deepFreeze, isSeries, plainCopy } from '../plain.ts';
 import type { ContractAnswer, Guest, HostApi, PlainRequest, Release } from '../protocol.ts';
 import { secretPaths } from '../schemas/secrets.ts';
 import { bodyOptions, faultsOf, validate } from '../schemas/validation.ts';
@@ -354,10 +354,6 @@ function contractOf(contract: unknown): Readonly<Record<string, Method>> {
         throw new TypeError(`The contract has only functions (input, call): ${wrong} is none`);
     }
     return contract as Record<string, Method>;
-}
-
-function isSeries(value: unknown): value is AsyncIterable<unknown> {
-    return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
 async function* copied(series: AsyncIterable<unknown>, what: string): AsyncGenerator<unknown> {

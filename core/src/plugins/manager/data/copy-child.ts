@@ -3,11 +3,12 @@
  * it, and because a copy is cancelled by killing it. It does one job, sends one answer, and ends.
  */
 import { constants, type Stats } from 'node:fs';
-import { chown, copyFile, lstat, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises';
+import { chown, copyFile, lstat, mkdir, readdir, readlink, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import Database from 'better-sqlite3';
 
+import { syncPath } from '../../../platform/data-dir/durable.ts';
 import type { CopyAnswer, CopyJob } from './copy.ts';
 
 const database = 'data.db';
@@ -66,7 +67,7 @@ async function joinLog(file: string): Promise<void> {
     } finally {
         copy.close();
     }
-    await sync(file);
+    await syncPath(file);
 }
 
 interface FolderOptions {
@@ -86,7 +87,7 @@ async function copyFolder(
             await copyEntry(join(from, name), join(to, name), withoutCaches);
         }
     }
-    await sync(to);
+    await syncPath(to);
 }
 
 /** Copies a file, a folder or a link. An entry that was deleted meanwhile is left out, as are pipes and sockets. */
@@ -100,7 +101,7 @@ async function copyEntry(from: string, to: string, withoutCaches = false): Promi
     } else if (stat?.isFile() === true) {
         await copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
         await utimes(to, stat.atime, stat.mtime);
-        await sync(to);
+        await syncPath(to);
     }
     if (
         stat !== null &&
@@ -119,14 +120,4 @@ async function typeOf(path: string): Promise<Stats | null> {
         }
         throw error;
     });
-}
-
-/** Makes it durable: a swap must survive a power failure. */
-async function sync(path: string): Promise<void> {
-    const handle = await open(path, 'r');
-    try {
-        await handle.sync();
-    } finally {
-        await handle.close();
-    }
 }

@@ -1,18 +1,15 @@
 /** A `docker run` line as a compose file. The line is read, and never run. */
-import { errors } from '@portico/sdk';
 
 import { parseReference } from '../../images/reference.ts';
 import { type ComposeTree, type ComposeValue, writeCompose } from '../write.ts';
 import { bareOptions, longForms, RunDraft, runOptions } from './options.ts';
-import { splitCommand } from './words.ts';
+import { refuse, splitCommand } from './words.ts';
 
 /** A compose file, and what of the line it does not say. */
 export interface FromRun {
     readonly compose: string;
     readonly warnings: readonly string[];
 }
-
-const refuse = (message: string): Error => errors.invalid([{ path: 'command', message }]);
 
 /** Converts a line. @throws VALIDATION_FAILED 40001 for what is no `docker run` */
 export function composeFromRun(line: string): FromRun {

@@ -7,7 +7,8 @@ export interface CommandWords {
     readonly expands: boolean;
 }
 
-const refuse = (message: string): Error => errors.invalid([{ path: 'command', message }]);
+/** The failure of a command line, with its reason. */
+export const refuse = (message: string): Error => errors.invalid([{ path: 'command', message }]);
 
 /** Takes a command line apart. @throws VALIDATION_FAILED 40001 for a quote that is not closed, and for more than one command */
 export function splitCommand(line: string): CommandWords {
