@@ -112,6 +112,12 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
         ['portico/explained-cast']
     ],
     [
+        'two casts in a row without a reason',
+        source,
+        '/** Planted by a test. */\nexport const a = 1 as number | string as string;\n',
+        ['portico/explained-cast']
+    ],
+    [
         'a word that the glossary replaces',
         source,
         '/** Planted by a test. */\nexport class EngineKeeper {}\n',

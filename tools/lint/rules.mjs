@@ -18,7 +18,7 @@ const explainedDisable = {
     })
 };
 
-/** `as never` and `as unknown as` switch the compiler off: a comment on the same line, or on the one above the statement, says why. */
+/** `as never`, and two casts one after the other (`as unknown as`), switch the compiler off: a comment on the same line, or on the one above the statement, says why. */
 const explainedCast = {
     meta: {
         type: 'problem',
@@ -40,16 +40,14 @@ const explainedCast = {
         return {
             TSAsExpression(node) {
                 const never = node.typeAnnotation.type === 'TSNeverKeyword';
-                const unknown =
-                    node.expression.type === 'TSAsExpression' &&
-                    node.expression.typeAnnotation.type === 'TSUnknownKeyword';
+                const twice = node.expression.type === 'TSAsExpression';
                 const lines = [
                     node.loc.start.line,
                     node.loc.end.line,
                     node.loc.start.line - 1,
                     statementOf(node).loc.start.line - 1
                 ];
-                if ((never || unknown) && !lines.some((line) => commented.has(line))) {
+                if ((never || twice) && !lines.some((line) => commented.has(line))) {
                     context.report({ node, messageId: 'reason' });
                 }
             }

@@ -170,8 +170,7 @@ export class InstalledStore {
 
     /** @throws NOT_FOUND 40400 */
     async revision(name: string, revision: number): Promise<Revision> {
-        const row = (await this.#ctx.db.read((em) => findRow(em, RevisionEntity, { name, revision }))) as
-            object | null as RevisionRow | null;
+        const row = await this.#ctx.db.read((em) => findRow(em, RevisionEntity, { name, revision }));
         const file = row === null ? null : await this.#files.find(row.document);
         if (row === null || file === null) {
             throw errors.notFound(`There is no revision ${revision}`);

@@ -97,7 +97,7 @@ export async function ownerOf(session: Session, database: string): Promise<Owned
     const [found] = (await session.all(
         'select d.oid::int8 as oid, r.rolname as owner, r.rolsuper from pg_database d join pg_roles r on r.oid = d.datdba where d.datname = $1',
         [database]
-    )) as readonly unknown[] as readonly Owned[];
+    )) as readonly unknown[] as readonly Owned[]; // the columns that the statement names
     if (found === undefined) {
         throw errors.notFound(`There is no database ${database}`);
     }
