@@ -3,7 +3,7 @@ import { errors, joi } from '@portico/sdk';
 
 import { readPrefix } from '../address/interval.ts';
 import { faultsOfServicePorts, refuseFaults } from './checks.ts';
-import type { Model, Service } from './model.ts';
+import { type Model, most, type Service } from './model.ts';
 import { checkObject, type Kind, type Kinds } from './objects/objects.ts';
 import { changedPolicy, newNat, newRule, newService, newSet, newZone } from './schema.ts';
 
@@ -11,7 +11,7 @@ import { changedPolicy, newNat, newRule, newService, newSet, newZone } from './s
 export const documentFormat = 'portico-firewall';
 const documentVersion = 1;
 
-const list = joi.array().max(2_000);
+const list = joi.array().max(most.rules);
 /** A document in requests and answers. */
 export const documentSchema = joi.object({
     format: joi.valid(documentFormat).required().label('Format'),
@@ -22,7 +22,12 @@ export const documentSchema = joi.object({
     sets: list
         .items(
             newSet.keys({
-                elements: joi.array().items(joi.string().max(100)).max(500_000).default([]).label('Elements')
+                elements: joi
+                    .array()
+                    .items(joi.string().max(100))
+                    .max(most.elements)
+                    .default([])
+                    .label('Elements')
             })
         )
         .default([])
@@ -142,7 +147,25 @@ export function planImport(
         rules: numbered('rules', conditions),
         nat: numbered('nat', conditions)
     };
+    refuseTooMany(whole, document);
     return { model: checked(whole, hasCountries), plan };
+}
+
+/** Refuses more of a kind than there may be, and more elements. @throws VALIDATION_FAILED 40001 */
+function refuseTooMany(whole: Model, { sets }: FirewallDocument): void {
+    const kinds = ['zones', 'services', 'sets', 'rules', 'nat'] as const;
+    const elements = sets.reduce((sum, each) => sum + each.elements.length, 0);
+    refuseFaults([
+        ...kinds
+            .filter((kind) => whole[kind].length > most[kind])
+            .map((kind) => ({
+                path: kind,
+                message: `There would be ${whole[kind].length}, and ${most[kind]} are possible`
+            })),
+        ...(elements > most.elements
+            ? [{ path: 'sets', message: `All sets together hold ${most.elements} elements at most` }]
+            : [])
+    ]);
 }
 
 /** Puts given things in the place of those of the same name, and adds the others. */

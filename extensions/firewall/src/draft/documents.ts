@@ -56,7 +56,9 @@ export class Documents {
                     formatInterval(interval)
                 );
                 const remove = mode === 'replace' ? before.filter((text) => !known.has(text)) : [];
-                await this.#lists.change(set.id, { add: elements, remove, seconds: null });
+                if (elements.length + remove.length > 0) {
+                    await this.#lists.change(set.id, { add: elements, remove, seconds: null });
+                }
             } else if (set !== undefined) {
                 this.#lists.refreshSoon(set.id);
             }

@@ -52,6 +52,17 @@ export class Contents {
         return (await this.#row(set)) ?? none;
     }
 
+    /** How many elements these sets hold together. */
+    async total(sets: readonly number[]): Promise<number> {
+        const [row] = await this.#ctx.db.read((em) =>
+            em.execute<readonly { readonly total: number }[]>(
+                'select coalesce(sum(count), 0) as total from lists where set_id in (select value from json_each(?))',
+                [JSON.stringify(sets)]
+            )
+        );
+        return row?.total ?? 0;
+    }
+
     /** The elements as they lie in the kernel: without overlaps. */
     async pieces(set: number): Promise<readonly Piece[]> {
         const known = this.#pieces.get(set);

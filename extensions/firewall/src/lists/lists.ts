@@ -203,9 +203,8 @@ export class Lists {
         state: Parameters<Contents['store']>[2]
     ): Promise<void> {
         const { contents, draft, nft, store, now } = this.#options;
-        const others = (await draft.model()).sets.filter(({ id }) => id !== set.id);
-        const counts = await Promise.all(others.map(async ({ id }) => (await contents.state(id)).count));
-        if (entries.length + counts.reduce((sum, count) => sum + count, 0) > most.elements) {
+        const others = (await draft.model()).sets.flatMap(({ id }) => (id === set.id ? [] : [id]));
+        if (entries.length + (await contents.total(others)) > most.elements) {
             throw errors.invalid([
                 { path: 'add', message: `All sets together hold ${most.elements} elements at most` }
             ]);

@@ -142,7 +142,7 @@ describe('the kernel', patient, () => {
         expect((await rig.ask('DELETE', `/zones/${(await find('zones', 'near')).id}`)).code).to.equal(40901);
     });
 
-    test('takes 2,000 rules, and no one more', async () => {
+    test('takes as much as it may of everything, and no one more', async () => {
         const { document } = (await rig.get('/export')).data;
         const rules = Array.from({ length: 2_000 }, (_, index) => ({
             direction: 'in',
@@ -150,15 +150,47 @@ describe('the kernel', patient, () => {
             protocol: 'tcp',
             ports: [String(20_000 + index)]
         }));
-        const bring = (more: object[]) =>
-            rig.post('/import', { document: { ...document, rules: [...rules, ...more] }, mode: 'replace' });
-        expect((await bring(rules.slice(0, 1))).code).to.equal(40001);
-        expect((await bring([])).status).to.equal(200);
+        const many = (count: number, make: (index: number) => object) =>
+            Array.from({ length: count }, (_, n) => make(n));
+        const whole = {
+            ...document,
+            rules,
+            zones: [],
+            sets: many(200, (n) => ({ name: `s${n}`, family: 'ipv4' })),
+            services: many(500, (n) => ({ name: `v${n}`, ports: [`tcp/${n + 1}`] })),
+            nat: many(500, (n) => ({ type: 'redirect', protocol: 'udp', ports: [`${n + 1}`], to: '53' }))
+        };
+        const bring = (more: object, mode = 'replace') =>
+            rig.post('/import', { document: { ...document, ...more }, mode });
+        const elements = many(250_001, (n) => ({ n })).map(() => '192.0.2.1');
+        const before = (await rig.get('/export')).data.document;
+        for (const [path, more] of [
+            ['sets', { sets: [...whole.sets, { name: 'more', family: 'ipv4' }] }],
+            ['services', { services: [...whole.services, { name: 'more', ports: ['tcp/9'] }] }],
+            ['nat', { nat: [...whole.nat, { ...whole.nat[0], to: '54' }] }],
+            ['sets', { sets: ['one', 'two'].map((name) => ({ name, family: 'ipv4', elements })) }]
+        ] as const) {
+            const { code, data } = await bring({ ...whole, ...more });
+            expect([code, data.errors[0].path]).to.equal([40001, path]);
+        }
+        expect((await bring({ rules: [...rules, rules[0]] })).code).to.equal(40001);
+        expect((await rig.get('/export')).data.document).to.equal(before);
+        const taken = await bring(whole);
+        expect(taken.status, taken.text).to.equal(200);
+        expect((await bring({ sets: [{ name: 'more', family: 'ipv4' }] }, 'merge')).code).to.equal(40001);
+        for (const [kind, one] of [
+            ['sets', { name: 'more', family: 'ipv4' }],
+            ['services', { name: 'more', ports: ['tcp/9'] }],
+            ['nat', { type: 'redirect', protocol: 'udp', ports: ['9'], to: '54' }]
+        ] as const) {
+            expect([kind, (await rig.post(`/${kind}`, one)).code]).to.equal([kind, 40001]);
+        }
         await rig.settle();
         expect((await rig.table()).match(/tcp dport 2[01]\d{3} /g)).to.have.length(2_000);
         const last = await rig.post('/rules', { direction: 'in', action: 'accept', ports: ['1'] });
         expect([last.status >= 400, last.code], last.text).to.equal([true, 40001]);
         expect((await rig.get('/export')).data.document.rules.length).to.equal(2_000);
+        await bring({ rules });
     });
 
     test('gets elements of a set at once, which end there by themselves', async () => {
