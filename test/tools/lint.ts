@@ -205,7 +205,7 @@ const fine: [what: string, file: string, code: string][] = [
     [
         'the name of an account that no person has',
         source,
-        "/** Runs as `nobody`. */\nexport const account = 'nobody';\n"
+        "/** The program runs as `nobody`. */\nexport const account = 'nobody';\n"
     ],
     [
         'a program with a list of arguments',
