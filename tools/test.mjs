@@ -54,7 +54,7 @@ const FIRST = [
     'test/extensions/appstore/installed.ts',
     'test/registry/install/hostile.ts',
     'test/api/openapi.ts',
-    'test/extensions/database/managed/point-in-time.ts'
+    'test/extensions/database/point-in-time/point-in-time.ts'
 ];
 const REASON = '(skipped: ';
 

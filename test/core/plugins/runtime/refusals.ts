@@ -1,5 +1,3 @@
-import { realpathSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
@@ -7,7 +5,6 @@ import * as Lab from '@hapi/lab';
 import { type Context, definePlugin } from '@portico/sdk';
 
 import type { Generation } from '../../../../core/src/plugins/runtime/generation/generation.ts';
-import { startPanel } from '../../../support/panel/panel.ts';
 import { createPluginRig, entriesOf, type PluginRig } from '../../../support/plugins/host.ts';
 
 export const lab = Lab.script();
@@ -109,39 +106,5 @@ describe('capabilities that a plugin does not have', () => {
         }
         await wait(0);
         expect(told().length).to.equal(22);
-    });
-});
-
-describe('GET /api/plugins/{name}', () => {
-    it('shows what the plugin was refused', { timeout: 60_000 }, async () => {
-        const panel = await startPanel({
-            environment: {
-                PORTICO_PLUGIN_DIRS: realpathSync(join(import.meta.dirname, '../../../fixtures/puppets'))
-            }
-        });
-        try {
-            await panel.panel.settled();
-            await panel.client.post('/api/plugins/puppet-nobody/do', { door: 'hosts.list' });
-            await panel.client.post('/api/plugins/puppet-nobody/do', { door: 'hosts.list' });
-            const { data } = await panel.client.get('/api/plugins/puppet-nobody');
-            expect(
-                data.refused.map(({ capability, count }: { capability: string; count: number }) => [
-                    capability,
-                    count
-                ])
-            ).to.equal([['hosts', 2]]);
-            expect(Date.parse(data.refused[0].at) > 0).to.be.true();
-            const {
-                data: [entry]
-            } = await panel.client.get('/api/audit?resource=puppet-nobody.capability');
-            expect([entry.outcome, entry.code, entry.resourceId, entry.actor.plugin]).to.equal([
-                'failure',
-                50305,
-                'hosts',
-                'puppet-nobody'
-            ]);
-        } finally {
-            await panel.close();
-        }
     });
 });

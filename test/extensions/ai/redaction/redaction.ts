@@ -2,8 +2,8 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Redactor } from '../../../extensions/ai/src/redaction/redaction.ts';
-import { createAiRig, dataOf, textOf } from './rig.ts';
+import { Redactor } from '../../../../extensions/ai/src/redaction/redaction.ts';
+import { createAiRig, dataOf, textOf } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -4,10 +4,10 @@ import { request } from 'node:http';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { readOrigin } from '../../../core/src/engine/caddy/origin.ts';
-import type { EngineOptions } from '../../../core/src/engine/service.ts';
-import { creates, realRig, type Rig } from '../../support/engine/rig.ts';
-import { until } from '../../support/until.ts';
+import { readOrigin } from '../../../../core/src/engine/caddy/origin.ts';
+import type { EngineOptions } from '../../../../core/src/engine/service.ts';
+import { creates, realRig, type Rig } from '../../../support/engine/rig.ts';
+import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, describe, it } = lab;
