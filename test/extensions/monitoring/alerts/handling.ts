@@ -98,7 +98,16 @@ describe('monitoring: how alerts are handled', () => {
         expect((await silence({ until: '2026-03-01T11:00:00Z' })).code).to.equal(40001);
         const made = await silence({ metric: 'memory.usedPercent', reason: 'Backup' });
         expect([made.status, made.data.active]).to.equal([201, true]);
-        await silence({ ruleId: rule + 1 });
+        await silence({ ruleId: await make({ name: 'Other', threshold: 99 }) });
+        for (const [field, value] of [
+            ['ruleId', rule + 100],
+            ['metric', 'no.such']
+        ] as const) {
+            const refused = await silence({ [field]: value });
+            expect([refused.code, refused.data.errors[0].path]).to.equal([40001, field]);
+            const change = await rig.ask('op', 'PUT', `${base}/silences/${made.data.id}`, { [field]: value });
+            expect([change.code, change.data.errors[0].path]).to.equal([40001, field]);
+        }
         await memory(95);
         expect([titles(), (await alerts())[0].silencedBy]).to.equal([[], made.data.id]);
         await memory(10);

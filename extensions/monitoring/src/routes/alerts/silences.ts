@@ -1,6 +1,7 @@
 /** The routes of silences. */
-import { joi, pages, reply } from '@portico/sdk';
+import { errors, joi, pages, reply } from '@portico/sdk';
 
+import { parseSeriesName } from '../../sampling/metrics.ts';
 import type { Services } from '../../services.ts';
 import type { Ctx } from '../../settings.ts';
 import { changedSilence, newSilence, silenceSchema, toSilenceView } from '../../silences/schema.ts';
@@ -48,6 +49,7 @@ export function registerSilenceRoutes(ctx: Ctx, { monitor }: Services): void {
             'An alert that the silence covers is recorded and not told, and its action is not called. One that still fires at the end is told then.',
         validate: { payload: newSilence },
         async handler({ payload, actor, audit }) {
+            await checkTarget(monitor, payload);
             const made = view(await silences.create(payload, actor.username));
             audit({ resourceId: made.id, after: made });
             return reply.created(`/api/plugins/${ctx.name}/silences/${made.id}`, made);
@@ -66,6 +68,7 @@ export function registerSilenceRoutes(ctx: Ctx, { monitor }: Services): void {
         validate: { params, payload: changedSilence },
         async handler({ params: { id }, payload, ifMatch, audit }) {
             audit({ resourceId: id, before: view(silences.get(id)) });
+            await checkTarget(monitor, payload);
             const after = view(await silences.update(id, payload, ifMatch));
             audit({ after });
             return reply.with(after, {});
@@ -88,4 +91,25 @@ export function registerSilenceRoutes(ctx: Ctx, { monitor }: Services): void {
             return reply.with(null, {});
         }
     });
+}
+
+/** A silence of what there is not would cover nothing. @throws VALIDATION_FAILED 40001 */
+async function checkTarget(
+    { rules }: Services['monitor'],
+    {
+        ruleId,
+        metric
+    }: { readonly ruleId?: number | null | undefined; readonly metric?: string | null | undefined }
+): Promise<void> {
+    const isRule =
+        ruleId === null || ruleId === undefined || (await rules.list(false)).some(({ id }) => id === ruleId);
+    const faults = [
+        ...(isRule ? [] : [{ path: 'ruleId', message: `There is no rule ${ruleId}` }]),
+        ...(metric === null || metric === undefined || parseSeriesName(metric) !== null
+            ? []
+            : [{ path: 'metric', message: 'metric must be one that GET metrics/catalogue lists' }])
+    ];
+    if (faults.length > 0) {
+        throw errors.invalid(faults);
+    }
 }
