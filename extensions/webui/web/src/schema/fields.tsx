@@ -173,6 +173,11 @@ function grouped(entries: readonly Entry[], field: (entry: Entry) => ComponentCh
 const hasError = (errors: Readonly<Record<string, string>>, key: string): boolean =>
     Object.keys(errors).some((path) => path === key || path.startsWith(`${key}.`));
 
+/** Units that are counted; others, such as percent, have one form. */
+const counted = new Set(['byte', 'millisecond', 'second', 'minute', 'hour', 'day', 'token']);
+
 function unitOf({ 'x-unit': unit }: Schema): string | undefined {
-    return unit === undefined ? undefined : t('in {unit}', { unit: t(unit) });
+    return unit === undefined
+        ? undefined
+        : t('in {unit}', { unit: t(counted.has(unit) ? `${unit}s` : unit) });
 }
