@@ -14,7 +14,7 @@ import { Waiting } from '../../kit/page.tsx';
 import { t } from '../../words/t.ts';
 
 /** What a token is filled in with before the user changes it. */
-export interface Suggested {
+interface Suggested {
     readonly name: string;
     readonly permissions: readonly string[];
 }
