@@ -166,7 +166,7 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         rmSync(root, { recursive: true, force: true });
     });
 
-    it('offer assistants no read that sends their words out', async () => {
+    it('offer assistants no read that sends their words out', { timeout: 3 * limitMs }, async () => {
         await panel.panel.settled();
         const { data: tools } = await panel.client.get('/api/plugins/mcpserver/tools?effect=read&limit=500');
         const document = JSON.parse((await panel.client.get('/api/openapi.json')).text) as ApiDocument;
