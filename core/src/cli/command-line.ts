@@ -16,7 +16,7 @@ export interface Surroundings extends Streams {
 /** How a command ended. */
 export interface Ending {
     readonly code: number;
-    /** It failed, and may have left timers and child processes. */
+    /** The command failed, and may have left timers and child processes. */
     readonly failed: boolean;
 }
 

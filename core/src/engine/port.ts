@@ -28,10 +28,10 @@ export interface EngineVersion {
 export type ProcessState =
     /** The binary is not installed. */
     | 'missing'
-    /** It should not run: it runs only after `start`. */
+    /** The engine should not run: it runs only after `start`. */
     | 'stopped'
     | 'running'
-    /** It should run and does not answer. The supervisor restarts it, with back-off. */
+    /** The engine should run and does not answer. The supervisor restarts it, with back-off. */
     | 'failing';
 
 /** What is known about the engine's process. */

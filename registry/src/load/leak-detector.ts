@@ -249,7 +249,7 @@ export class LeakDetector {
             try {
                 await end();
             } catch {
-                // It ended by itself meanwhile.
+                // What was left ended by itself meanwhile.
             }
         }
         return left.map(({ kind, name }) => ({ kind, name }));

@@ -8,7 +8,7 @@ import type { Call } from '../../../core/src/platform/call.ts';
 import { adminMay, type HostKit, operatorMay } from './hosts.ts';
 import { callOf, person } from './store.ts';
 
-export const as = (may: readonly string[], more: Partial<Call> = {}) => callOf(person('somebody', may), more);
+const as = (may: readonly string[], more: Partial<Call> = {}) => callOf(person('somebody', may), more);
 export const admin = (more: Partial<Call> = {}) => as(adminMay, more);
 export const operator = (more: Partial<Call> = {}) => as(operatorMay, more);
 

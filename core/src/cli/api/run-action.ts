@@ -9,7 +9,7 @@ import { withRunningPanel } from '../panel/with-panel.ts';
 import { alignColumns } from '../plugin/admin/describe.ts';
 import { type ApiDocument, argumentsOf, operationsOf, requestOf } from './operations.ts';
 
-/** So many columns of a list fit on a screen. */
+/** The most columns of a list that fit on a screen. */
 const mostColumns = 6;
 const longestCell = 40;
 

@@ -8,7 +8,7 @@ import {
 import { type Check, ok, warn } from './check.ts';
 
 const roots = [outsideRoots.persistent, outsideRoots.runtime];
-/** So many folders are named. */
+/** The most folders that a check names. */
 const mostNamed = 20;
 
 /** Says which folder belongs to which data folder. Only root can read them; for any other user there is nothing to say. */

@@ -50,7 +50,7 @@ class AbsentEngine implements EngineDriver {
     }
 
     onChange(): void {
-        // It never changes.
+        // The state of an absent engine never changes.
     }
 
     close(): Promise<void> {

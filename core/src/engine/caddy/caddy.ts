@@ -173,7 +173,7 @@ export class CaddyDriver implements EngineDriver {
                         await this.#end();
                     }
 
-                    // It is unknown which configuration it has now: the supervisor replaces the process, with the last good one.
+                    // It is unknown which configuration the engine has now: the supervisor replaces the process, with the last good one.
                     this.#supervisor.suspect(error.message);
                 }
 

@@ -135,7 +135,7 @@ interface Place {
     readonly hasNames: boolean;
     /** The values say where the engine connects to. */
     readonly isTarget: boolean;
-    /** This object, or each of this list, is a set of matchers. */
+    /** The object, or each object of the list, is a set of matchers. */
     readonly isMatcher: boolean;
 }
 

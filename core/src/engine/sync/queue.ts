@@ -43,7 +43,7 @@ export class SyncQueue<C> {
 
     #add(entry: Entry<C>): void {
         this.#line.push(entry);
-        // It starts a turn of the event loop later, so that changes of one turn become one batch.
+        // The batch starts a turn of the event loop later, so that changes of one turn become one batch.
         this.#running ??= this.#outside(() => Promise.resolve().then(() => this.#run()));
     }
 

@@ -47,7 +47,7 @@ export interface KnownPlugin extends MovedPlugin {
     readonly isInstalled: boolean;
     /** An admin made a decision about it. A package that only lies in the folder is not exported. */
     readonly isDecided: boolean;
-    /** It asks for more than it was granted, so it cannot be enabled. */
+    /** The plugin asks for more than it was granted, so it cannot be enabled. */
     readonly lacksConsent: boolean;
     /** By its manifest it has data of its own for an export. */
     readonly gives: boolean;

@@ -13,7 +13,7 @@ export interface DiskReserveOptions {
     readonly bytes?: number;
 }
 
-/** So much is given up at once: enough for several logins, and little enough that another program cannot take all of it. */
+/** The bytes that are given up at once: enough for several logins, and little enough that another program cannot take all of it. */
 const partBytes = 262_144;
 /** Ordinary writes need so much free space while the reserve is not whole. Otherwise they would use up what it gave. */
 const ordinaryBytes = 1_048_576;

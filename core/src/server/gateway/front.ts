@@ -19,7 +19,7 @@ const keepAliveMs = 65_000;
 /** How long a client that connected just before the end has to send its request. */
 const lateMs = 50;
 const bindMs = 10_000;
-/** So many connections that wait at the end are still accepted. */
+/** The number of waiting connections that are still accepted at the end. */
 const mostLate = 512;
 /** No byte in either direction for so long ends a connection; streams send a comment far more often. */
 const silenceMs = 120_000;

@@ -19,9 +19,9 @@ export interface Waiting {
 
 /** The limits of a gate. */
 export interface GateLimits {
-    /** So many wait at most; default 1,000. */
+    /** The most requests that wait at once; default 1,000. */
     readonly most: number;
-    /** So long at most, milliseconds; default 30,000. */
+    /** The longest time that a request waits, in milliseconds; default 30,000. */
     readonly patienceMs: number;
 }
 

@@ -2,7 +2,7 @@
 export interface SupervisorTiming {
     readonly tickMs: number;
     readonly pingEveryMs: number;
-    /** So many pings in a row without an answer make the engine unresponsive. */
+    /** The number of pings in a row without an answer after which the engine is unresponsive. */
     readonly pingsMissed: number;
     /** The first wait before a restart; it doubles with every further one. */
     readonly backoffMs: number;

@@ -27,7 +27,7 @@ export interface TableMove {
 /** Moves in the order in which they are made. */
 export type TablePatch = readonly TableMove[];
 
-/** So many file system calls are made in one turn of the event loop: they take a few milliseconds. */
+/** The number of file system calls in one turn of the event loop: together they take a few milliseconds. */
 const batch = 128;
 
 /**

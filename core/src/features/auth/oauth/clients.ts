@@ -27,7 +27,7 @@ export interface OAuthClientView {
     readonly clientId: string;
     readonly name: string;
     readonly redirectUris: readonly string[];
-    /** It registered itself, and every user may authorize it; else it is one's own. */
+    /** Whether the client registered itself, so that every user may authorize it; otherwise only its owner may. */
     readonly selfRegistered: boolean;
     readonly createdAt: string;
     readonly version: number;

@@ -46,7 +46,7 @@ export interface AcmeAnswer {
 
 type HttpAnswer = Awaited<ReturnType<AcmeHttp['request']>>;
 
-/** So often a request is repeated with a fresh nonce. CAs refuse nonces now and then, some of them on purpose. */
+/** How often a request is repeated with a fresh nonce. CAs refuse nonces now and then, some of them on purpose. */
 const mostNonces = 30;
 const requestMs = 30_000;
 const mostBytes = 512 * 1024;

@@ -5,7 +5,7 @@ const firstPauseMs = 5 * 60_000;
 const longestPauseMs = day;
 /** The share of a pause that is random, so that many certificates are not renewed at once. */
 const jitter = 0.2;
-/** So many days before the end a warning is sent, each once. */
+/** The days before the end of a certificate on which a warning is sent, each once. */
 const warnings = [1, 3, 7, 14] as const;
 
 /**

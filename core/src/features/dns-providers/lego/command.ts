@@ -247,7 +247,7 @@ function killGroup({ pid }: ChildProcess): void {
     try {
         process.kill(-(pid ?? NaN), 'SIGKILL');
     } catch {
-        // It has ended.
+        // The program has ended.
     }
 }
 

@@ -139,7 +139,7 @@ export class ControlGroup {
                 try {
                     process.kill(pid, 'SIGKILL');
                 } catch {
-                    // It ended by itself meanwhile.
+                    // The process ended by itself meanwhile.
                 }
             }
             if (performance.now() > until) {

@@ -33,7 +33,7 @@ export interface KnownPlugin extends PortablePlugin {
     readonly isInstalled: boolean;
     /** An admin decided something about it. A package that only lies on the disk is not exported. */
     readonly isDecided: boolean;
-    /** It asks for more than it was granted, so it cannot be enabled. */
+    /** The plugin asks for more than it was granted, so it cannot be enabled. */
     readonly lacksConsent: boolean;
     /** Its manifest says that it adds data of its own to an export. */
     readonly gives: boolean;

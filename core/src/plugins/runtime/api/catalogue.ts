@@ -67,7 +67,7 @@ export function listRoutes(
         .map(({ info }) => info);
 }
 
-/** Neither how one gets in, nor the plugin's own routes. */
+/** Whether the plugin may call a route: all but the routes of logins and the plugin's own. */
 function isReachable(plugin: string, { path, plugin: owner }: RouteInfo): boolean {
     return !path.startsWith('/api/auth/') && owner !== plugin;
 }

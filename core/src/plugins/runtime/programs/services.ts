@@ -42,7 +42,7 @@ export interface PluginServicesOptions {
 const policies: readonly unknown[] = ['always', 'on-failure', 'never', 'once'];
 const longestStopSeconds = 3_600;
 const mostLines = 10_000;
-/** So many failed runs in a row make a service that runs again worth a warning. */
+/** The number of failed runs in a row after which a service that runs again is worth a warning. */
 const manyFailures = 3;
 
 /** The services of one plugin. Names of other plugins' services cannot be said: the owner is part of each name, and only the panel says it. */

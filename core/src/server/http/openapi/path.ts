@@ -3,7 +3,7 @@
 /** A parameter in a path. */
 export interface PathParameter {
     readonly name: string;
-    /** It takes slashes, and may be empty. */
+    /** Whether the parameter takes slashes, and may be empty. */
     readonly multi: boolean;
 }
 

@@ -73,7 +73,7 @@ export class ProcessGroup {
                 try {
                     process.kill(pid, 'SIGKILL');
                 } catch {
-                    // It ended by itself meanwhile.
+                    // The process ended by itself meanwhile.
                 }
             }
             await wait(strays.length === 0 ? 0 : pollMs);

@@ -18,7 +18,7 @@ export interface SeenProcess {
     environment(): Promise<string>;
 }
 
-/** So many processes are looked at before other work goes on. */
+/** The number of processes that are looked at before other work goes on. */
 const inOneTurn = 256;
 const statBytes = 4_096;
 

@@ -7,7 +7,7 @@ import { fail } from '../../../../platform/errors.ts';
 const deepest = 64;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** So many bytes for each value. A megabyte of small values would hold the event loop for half a second while a schema looks at each. */
+/** The bytes of a body for each value in it. A megabyte of small values would hold the event loop for half a second while a schema looks at each. */
 const bytesOfValue = 32;
 
 /**
