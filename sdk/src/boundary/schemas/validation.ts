@@ -33,7 +33,7 @@ const textOptions: Joi.ValidationOptions = {
     messages
 };
 
-/** In a body with more values than this, only the faults at its beginning are reported: a mebibyte of small mistakes would take seconds, and the answer would be larger than the request. */
+/** In a body with more values than this, only the first fault is reported, or the unknown keys at its beginning: a mebibyte of small mistakes would take seconds, and the answer would be larger than the request. */
 const mostValues = 1_000;
 /** How many members at the beginning of one list or object are checked in such a body. */
 const mostFaults = 100;
@@ -93,9 +93,9 @@ export function validate(
     const given = place === 'payload' ? (value ?? {}) : value;
     refuseNul(given, place);
     const vast = isVast(given);
-    const begun = vast ? whole.validate(beginningOf(given)).error : undefined;
-    if (begun !== undefined && hasUnknownKey(begun)) {
-        throw errors.invalid(faultsOf(begun));
+    const unknown = vast ? unknownKeys(whole.validate(beginningOf(given)).error) : [];
+    if (unknown.length > 0) {
+        throw errors.invalid(unknown);
     }
     const { error, value: valid }: { error?: Joi.ValidationError | undefined; value: unknown } = (
         vast ? early : whole
@@ -109,7 +109,8 @@ export function validate(
     if (place === 'params') {
         throw errors.notFound();
     }
-    throw errors.invalid(faultsOf(begun ?? error));
+    // Of a vast body only the first fault: its beginning lacks what was cut away, and would name that as missing.
+    throw errors.invalid(faultsOf(error));
 }
 
 /** Whether each number in a path has its one spelling: `01`, `+1` and `1e0` are no ids, or one thing would have many addresses. */
@@ -209,9 +210,11 @@ function isVast(body: unknown): boolean {
     return false;
 }
 
-/** Whether the body itself has a key that its schema does not know: that is a fault whatever else is in the body, so the rest need not be checked. */
-function hasUnknownKey({ details }: Joi.ValidationError): boolean {
-    return details.some(({ type, path }) => type === 'object.unknown' && path.length === 1);
+/** The keys of the body itself that its schema does not know: those are faults whatever else is in the body, so the rest need not be checked. */
+function unknownKeys(error: Joi.ValidationError | undefined): readonly Fault[] {
+    return (error?.details ?? [])
+        .filter(({ type, path }) => type === 'object.unknown' && path.length === 1)
+        .map(({ path, message }) => ({ path: path.join('.'), message }));
 }
 
 function beginningOf(value: unknown, budget = { left: mostValues }): unknown {

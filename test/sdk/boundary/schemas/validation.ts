@@ -24,6 +24,14 @@ describe('validate', () => {
         expect(error.code).to.equal(40001);
         expect(text).to.include('odd0 is not allowed').and.to.include('odd98 is not allowed');
         expect(text).not.to.include('odd99 is not allowed');
+        expect(text).not.to.include('last is required');
+    });
+
+    it('names what is wrong in a vast body, and nothing that was sent as missing', () => {
+        const error = expect(() =>
+            validate(schema, { document: many(5_000, 'key'), last: 7 }, 'payload', 'POST')
+        ).to.throw() as unknown as { readonly data: { readonly errors: readonly object[] } };
+        expect(error.data.errors).to.equal([{ path: 'last', message: 'last must be a string' }]);
     });
 
     it('finds a NUL in a key and in a text, and names its place', () => {
