@@ -649,7 +649,7 @@ describe('roles', () => {
         } = await me(viewer);
         for (const [path, item] of Object.entries(panel.document.paths)) {
             for (const [method, operation] of Object.entries(item)) {
-                const permission = (operation as unknown as Record<string, unknown>)['x-permission'];
+                const permission = operation['x-permission'];
                 if (
                     typeof permission === 'string' &&
                     permission.includes(':') &&
@@ -667,7 +667,7 @@ describe('roles', () => {
                 }
                 if (
                     typeof permission === 'string' &&
-                    (operation as unknown as Record<string, unknown>)['x-effect'] !== 'read' &&
+                    operation['x-effect'] !== 'read' &&
                     !path.startsWith('/api/auth/') &&
                     !path.startsWith('/api/tasks/')
                 ) {

@@ -25,7 +25,7 @@ const send = async (archive: Uint8Array, query: string): Promise<Answer> => {
     const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins${query}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${client.token}`, 'content-type': 'application/gzip' },
-        body: archive as never
+        body: archive
     });
     const text = await answer.text();
     const envelope = JSON.parse(text) as Pick<Answer, 'code' | 'message' | 'data'>;
@@ -349,7 +349,7 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
             fetch(`http://127.0.0.1:${panel.port}/api/plugins`, {
                 method: 'POST',
                 headers: { authorization: `Bearer ${client.token}`, 'content-type': type },
-                body: body as never
+                body: body
             }).then(async (answer) => (JSON.parse(await answer.text()) as { code: number }).code);
         expect(await send('text/plain', Buffer.from('x'))).to.equal(41500);
         expect(

@@ -185,7 +185,7 @@ asChild(async ({ mounts, rounds, cycles, kept }: PluginCostsAsked) => {
                     version: '1.0.0',
                     title: 'Turn',
                     node: null,
-                    manifest: { name: 'turn', sdk: '^1.0.0' } as never
+                    manifest: { name: 'turn', sdk: '^1.0.0' }
                 },
                 folder: rig.root,
                 definition,

@@ -41,7 +41,7 @@ asChild(async () => {
                 access: 'things:read',
                 summary: 'List things',
                 validate: { query },
-                handler: () => things as never
+                handler: () => things
             }),
             json({
                 method: 'GET',
@@ -61,7 +61,7 @@ asChild(async () => {
             version: '1.0.0',
             title: 'Bench',
             node: null,
-            manifest: { name: 'probe', sdk: '^1.0.0' } as never
+            manifest: { name: 'probe', sdk: '^1.0.0' }
         },
         folder: rig.root,
         definition: plugin,

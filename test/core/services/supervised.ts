@@ -35,12 +35,12 @@ import { until } from '../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
-const itWithGroups = itUnless(groupsMissing(), it as never);
+const itWithGroups = itUnless(groupsMissing(), it);
 const itAsRoot = itUnless(
     process.getuid?.() === 0 ? undefined : 'only root can run programs as another account',
-    it as never
+    it
 );
-const itWithDisk = itUnless(noSmallDisk, it as never);
+const itWithDisk = itUnless(noSmallDisk, it);
 
 const owner = 'web-1';
 const idle = 'while :; do sleep 60 & wait $!; done';

@@ -172,9 +172,7 @@ describe('the model of generated pages, from the real document', { timeout: 60_0
                 })
             }
         };
-        const { collections, actions, others } = modelOf(
-            operationsOf({ ...document, paths } as unknown as Document, 'apps')
-        );
+        const { collections, actions, others } = modelOf(operationsOf({ ...document, paths }, 'apps'));
         const [apps, units] = collections;
         expect(apps?.item?.params).to.equal(['source', 'app']);
         expect(apps?.item?.read?.id).to.equal('app');

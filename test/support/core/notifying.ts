@@ -1,8 +1,6 @@
 /** The notifications of a panel, with a real database and real connections. As a program of its own, it sends one notification and is killed meanwhile. */
 import { pathToFileURL } from 'node:url';
 
-import type { EntitySchema } from '@mikro-orm/core';
-
 import {
     notificationEntities,
     notificationMigrations
@@ -19,7 +17,7 @@ import { Outbound } from '../../../core/src/platform/outbound/client.ts';
 import { openStore, type Store } from './store.ts';
 
 export const tables = {
-    entities: notificationEntities as unknown as readonly EntitySchema[],
+    entities: notificationEntities,
     migrations: notificationMigrations
 };
 
@@ -80,7 +78,7 @@ async function main([folder = '', when = '']: readonly string[]): Promise<void> 
         recorder: { record: async () => undefined },
         outbound:
             when === 'before'
-                ? Object.assign(outbound, { open: () => process.kill(process.pid, 'SIGKILL') as never })
+                ? Object.assign(outbound, { open: () => process.kill(process.pid, 'SIGKILL') })
                 : outbound
     });
     notifications.notify({ event: 'engine.failed', severity: 'error', title: 'It broke' });

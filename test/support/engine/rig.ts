@@ -1,5 +1,5 @@
 /** The engine service on a real database, with simple stores of hosts, settings and certificates. */
-import { defineEntity, type EntitySchema } from '@mikro-orm/core';
+import { defineEntity } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 import { CaddyDriver } from '../../../core/src/engine/caddy/caddy.ts';
@@ -40,7 +40,7 @@ class CreateHosts extends Migration {
 }
 
 export const rigTables = {
-    entities: [...engineEntities, HostEntity] as unknown as readonly EntitySchema[],
+    entities: [...engineEntities, HostEntity],
     migrations: [...engineMigrations, { name: '9999-test-hosts', class: CreateHosts }]
 };
 

@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { EntitySchema } from '@mikro-orm/core';
 import type { Manifest } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
@@ -133,7 +132,7 @@ export async function createPluginRig({
     const testPorts: TestPorts = { ...http, authenticator };
     const db = await openDatabase({
         file: join(root, 'core.db'),
-        entities: [...taskEntities, ...pluginHostEntities] as unknown as EntitySchema[],
+        entities: [...taskEntities, ...pluginHostEntities],
         migrations: [...taskMigrations, ...pluginHostMigrations]
     });
     const hooks = createCoreHooks(http.log);

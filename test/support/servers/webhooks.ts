@@ -49,8 +49,15 @@ export async function openReceiver(): Promise<Receiver> {
     return receiver;
 }
 
-/** Whether one of the signatures is right: a second implementation of the Standard Webhooks specification, on another crypto API. */
-export async function verifies(secret: string, { headers, body }: Received): Promise<boolean> {
+/**
+ * Whether one of the signatures is right: a second implementation of the Standard Webhooks specification, on another crypto API.
+ * @throws Error when nothing was received
+ */
+export async function verifies(secret: string, received: Received | undefined): Promise<boolean> {
+    if (received === undefined) {
+        throw new Error('Nothing was received.');
+    }
+    const { headers, body } = received;
     const bytes = Uint8Array.from(atob(secret.replace(/^whsec_/, '')), (char) => char.charCodeAt(0));
     const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
         'verify'

@@ -18,7 +18,7 @@ const { after, before, describe, it } = lab;
 const itAsRoot = itUnless(
     process.getuid?.() === 0 ? undefined : 'only root can give folders away',
     // Lab's own type of `it` has more members than the skip needs.
-    it as never
+    it
 );
 
 let folder: string;

@@ -464,7 +464,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
                 enabled: true,
                 settings: { greeting: 'Ahoy' },
                 secrets: { '/token': 'a very secret token' }
-            } as never)
+            })
         );
         await db.close();
         try {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { defineEntity, type EntitySchema, p } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 import { type Database, openDatabase } from '../../../../core/src/platform/database/database.ts';
@@ -29,7 +29,7 @@ let db: Database;
 const open = (): Promise<Database> =>
     openDatabase({
         file: join(folder, 'x.db'),
-        entities: [Note as unknown as EntitySchema],
+        entities: [Note],
         migrations: [{ name: '0001-notes', class: CreateNotes }]
     });
 const texts = (): string[] =>
@@ -125,7 +125,7 @@ describe('openDatabase', () => {
         await expect(open()).to.reject(Error, /newer version of the panel \(9999-future\)/);
         db = await openDatabase({
             file: join(folder, 'y.db'),
-            entities: [Note as unknown as EntitySchema],
+            entities: [Note],
             migrations: [{ name: '0001-notes', class: CreateNotes }]
         });
     });

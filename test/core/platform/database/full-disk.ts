@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { defineEntity, type EntitySchema, p } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 import {
@@ -44,7 +44,7 @@ let db: Database;
 const open = (folder: string, options: Partial<DatabaseOptions> = {}): Promise<Database> =>
     openDatabase({
         file: join(folder, 'x.db'),
-        entities: [Note as unknown as EntitySchema],
+        entities: [Note],
         migrations: [{ name: '0001-notes', class: CreateNotes }],
         ...options
     });

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { EntitySchema } from '@mikro-orm/core';
 
 import { type Database, openDatabase } from '../../../../core/src/platform/database/database.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../../../../core/src/plugins/runtime/entities.ts';
@@ -43,7 +42,7 @@ describe('Schedules', () => {
         root = mkdtempSync(join(tmpdir(), 'portico-schedules-'));
         db = await openDatabase({
             file: join(root, 'core.db'),
-            entities: [...pluginHostEntities] as unknown as EntitySchema[],
+            entities: [...pluginHostEntities],
             migrations: [...pluginHostMigrations]
         });
         ports = createTestPorts();

@@ -13,7 +13,7 @@ import { until } from '../../../support/until.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
-const itWithSystemd = itUnless(noSystemd, it as never);
+const itWithSystemd = itUnless(noSystemd, it);
 
 const limitMs = 60_000;
 const owner = 'web-1';

@@ -295,7 +295,7 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
         }
     });
 
-    itUnless(groupsMissing(), it as never)(
+    itUnless(groupsMissing(), it)(
         'limits and measures all processes of a run together, and says when memory ended it',
         async () => {
             const hungry = 'const held = []; for (;;) held.push(Buffer.alloc(1 << 20, 1))';

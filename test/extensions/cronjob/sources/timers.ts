@@ -11,7 +11,7 @@ import { createCronjobRig, type CronjobRig } from '../rig.ts';
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 // The wrapper knows the plain form of `it` only.
-const itWithSystemd = itUnless(noSystemd, it as never);
+const itWithSystemd = itUnless(noSystemd, it);
 
 const units = {
     'report.service': '[Service]\nType=oneshot\nExecStart=/bin/sh -c "echo reported >/run/report"\n',

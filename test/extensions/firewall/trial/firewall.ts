@@ -97,10 +97,7 @@ describe('applying rules', patient, () => {
         const then = await rig.table();
         await rig.post('/apply', { confirmSeconds: 5 });
         expect(await rig.table()).not.to.equal(then);
-        const { args, path } = rig.host.services.command('guard') as unknown as {
-            args: string[];
-            path: string;
-        };
+        const { args, path } = rig.host.services.command('guard');
         expect([path.split('/').at(-1), args.includes('5')]).to.equal(['find', true]);
         await until(async () => (await rig.get('/state')).data.state !== 'trial', 'the end of the trial');
         expect((await rig.get('/state')).data).to.include({

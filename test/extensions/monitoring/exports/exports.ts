@@ -43,7 +43,7 @@ describe('/api/plugins/monitoring/exports', () => {
     });
     afterEach(() => rig.end());
 
-    itUnless(noPrometheus, it as never)(
+    itUnless(noPrometheus, it)(
         'sends to a real Prometheus, and sends what waited after it was killed',
         async () => {
             const server = await PrometheusServer.start();

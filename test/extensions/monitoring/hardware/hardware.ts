@@ -329,36 +329,40 @@ describe('parseGpus', () => {
 
 describe('the pressure of this machine', () => {
     const machine = createMachine();
-    itUnless(
-        existsSync('/proc/pressure/cpu') ? undefined : 'this kernel does not count pressure',
-        it as never
-    )('is counted, and is a share of the time', async () => {
-        expect(readPressure(machine)?.cpu ?? -1).to.be.above(0);
-        const sampler = new Sampler(machine);
-        const options = {
-            intervalSeconds: 10,
-            remoteDisks: false,
-            containers: false,
-            excludeDisks: [],
-            excludeDevices: [],
-            excludeInterfaces: []
-        };
-        expect((await sampler.take(options)).sample.pressure).to.equal({ cpu: null, memory: null, io: null });
-        const pressure = await until(async () => {
-            const { sample } = await sampler.take(options);
-            return sample.pressure?.cpu == null ? null : sample.pressure;
-        }, 'a second sample');
-        for (const share of Object.values(pressure)) {
-            expect(share ?? -1).to.be.within(0, 100);
+    itUnless(existsSync('/proc/pressure/cpu') ? undefined : 'this kernel does not count pressure', it)(
+        'is counted, and is a share of the time',
+        async () => {
+            expect(readPressure(machine)?.cpu ?? -1).to.be.above(0);
+            const sampler = new Sampler(machine);
+            const options = {
+                intervalSeconds: 10,
+                remoteDisks: false,
+                containers: false,
+                excludeDisks: [],
+                excludeDevices: [],
+                excludeInterfaces: []
+            };
+            expect((await sampler.take(options)).sample.pressure).to.equal({
+                cpu: null,
+                memory: null,
+                io: null
+            });
+            const pressure = await until(async () => {
+                const { sample } = await sampler.take(options);
+                return sample.pressure?.cpu == null ? null : sample.pressure;
+            }, 'a second sample');
+            for (const share of Object.values(pressure)) {
+                expect(share ?? -1).to.be.within(0, 100);
+            }
         }
-    });
+    );
 });
 
 describe('smartctl of this machine', () => {
     const drives = readdirSync('/sys/block').filter((name) => existsSync(`/sys/block/${name}/device`));
     itUnless(
         drives.length > 0 && existsSync('/usr/sbin/smartctl') ? undefined : 'no drive, or no smartctl',
-        it as never
+        it
     )('is understood', async () => {
         const rig = await createMonitoringRig({ on: createMachine(), reach: [] });
         try {

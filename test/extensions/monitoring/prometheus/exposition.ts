@@ -132,7 +132,7 @@ describe('expose', () => {
     const tool = process.env['PORTICO_PROMTOOL'] ?? 'promtool';
     const absent =
         spawnSync(tool, ['--version']).error === undefined ? undefined : 'promtool is not installed';
-    itUnless(absent, it as never)('passes promtool on this machine', async () => {
+    itUnless(absent, it)('passes promtool on this machine', async () => {
         const { reading } = await new Sampler(createMachine()).take(wanted);
         const {
             status: exitCode,

@@ -447,7 +447,7 @@ describe('Sampler on this machine', () => {
             : mayWrite(hierarchy)
               ? undefined
               : 'control groups can be made by root only, and where they are not read-only';
-    itUnless(cannot, it as never)('measures a control group as a container', async () => {
+    itUnless(cannot, it)('measures a control group as a container', async () => {
         const folder = join(group, 'c'.repeat(64));
         const made = !existsSync(group);
         mkdirSync(folder, { recursive: true });
@@ -490,48 +490,45 @@ describe('Sampler on this machine', () => {
         (spawnSync('ip', ['-V']).error === undefined && process.getuid?.() === 0
             ? undefined
             : 'networks can be made by root only, with the program ip');
-    itUnless(cannotConnect, it as never)(
-        'measures what a container with a network of its own receives',
-        async () => {
-            const id = `${process.pid.toString(16).padStart(8, '0')}`.repeat(8);
-            const folder = join(group, id);
-            const made = !existsSync(group);
-            // Its processes are in a group below, as those of a container that runs systemd are.
-            mkdirSync(join(folder, 'init.scope'), { recursive: true });
-            const sleeper = spawn('unshare', ['--net', 'sleep', '60'], { stdio: 'ignore' });
-            const [here, inside] = [`mo${process.pid}a`, `mo${process.pid}b`];
-            const run = (file: string, ...args: string[]): unknown =>
-                execFileSync(file, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-            try {
-                const pid = String(sleeper.pid);
-                const own = readlinkSync('/proc/self/ns/net');
-                await until(() => (readlinkSync(`/proc/${pid}/ns/net`) === own ? null : true), 'a network');
-                writeFileSync(join(folder, 'init.scope', 'cgroup.procs'), pid);
-                run('ip', 'link', 'add', here, 'type', 'veth', 'peer', 'name', inside, 'netns', pid);
-                run('ip', 'address', 'add', '10.231.77.1/30', 'dev', here);
-                run('ip', 'link', 'set', here, 'up');
-                run('nsenter', '-t', pid, '-n', 'ip', 'address', 'add', '10.231.77.2/30', 'dev', inside);
-                run('nsenter', '-t', pid, '-n', 'ip', 'link', 'set', inside, 'up');
-                const sampler = new Sampler(createMachine());
-                await sampler.take(real);
-                run('ping', '-c', '20', '-i', '0.02', '-s', '1400', '10.231.77.2');
-                const { sample } = await sampler.take(real);
-                const container = sample.containers.find((each) => each.id === id);
-                const seconds = sample.intervalSeconds ?? 0;
-                expect((container?.rxBytesPerSecond ?? 0) * seconds).to.be.within(20 * 1400, 20 * 3000);
-                expect((container?.txBytesPerSecond ?? 0) * seconds).to.be.within(20 * 1400, 20 * 3000);
-            } finally {
-                const gone = new Promise((resolve) => {
-                    sleeper.once('exit', resolve);
-                });
-                sleeper.kill('SIGKILL');
-                await gone;
-                for (const each of [join(folder, 'init.scope'), folder, ...(made ? [group] : [])]) {
-                    await until(() => removed(each), `${each} to be removed`);
-                }
+    itUnless(cannotConnect, it)('measures what a container with a network of its own receives', async () => {
+        const id = `${process.pid.toString(16).padStart(8, '0')}`.repeat(8);
+        const folder = join(group, id);
+        const made = !existsSync(group);
+        // Its processes are in a group below, as those of a container that runs systemd are.
+        mkdirSync(join(folder, 'init.scope'), { recursive: true });
+        const sleeper = spawn('unshare', ['--net', 'sleep', '60'], { stdio: 'ignore' });
+        const [here, inside] = [`mo${process.pid}a`, `mo${process.pid}b`];
+        const run = (file: string, ...args: string[]): unknown =>
+            execFileSync(file, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+        try {
+            const pid = String(sleeper.pid);
+            const own = readlinkSync('/proc/self/ns/net');
+            await until(() => (readlinkSync(`/proc/${pid}/ns/net`) === own ? null : true), 'a network');
+            writeFileSync(join(folder, 'init.scope', 'cgroup.procs'), pid);
+            run('ip', 'link', 'add', here, 'type', 'veth', 'peer', 'name', inside, 'netns', pid);
+            run('ip', 'address', 'add', '10.231.77.1/30', 'dev', here);
+            run('ip', 'link', 'set', here, 'up');
+            run('nsenter', '-t', pid, '-n', 'ip', 'address', 'add', '10.231.77.2/30', 'dev', inside);
+            run('nsenter', '-t', pid, '-n', 'ip', 'link', 'set', inside, 'up');
+            const sampler = new Sampler(createMachine());
+            await sampler.take(real);
+            run('ping', '-c', '20', '-i', '0.02', '-s', '1400', '10.231.77.2');
+            const { sample } = await sampler.take(real);
+            const container = sample.containers.find((each) => each.id === id);
+            const seconds = sample.intervalSeconds ?? 0;
+            expect((container?.rxBytesPerSecond ?? 0) * seconds).to.be.within(20 * 1400, 20 * 3000);
+            expect((container?.txBytesPerSecond ?? 0) * seconds).to.be.within(20 * 1400, 20 * 3000);
+        } finally {
+            const gone = new Promise((resolve) => {
+                sleeper.once('exit', resolve);
+            });
+            sleeper.kill('SIGKILL');
+            await gone;
+            for (const each of [join(folder, 'init.scope'), folder, ...(made ? [group] : [])]) {
+                await until(() => removed(each), `${each} to be removed`);
             }
         }
-    );
+    });
 });
 
 function removed(folder: string): true | null {

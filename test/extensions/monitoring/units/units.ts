@@ -12,7 +12,7 @@ import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 // The wrapper knows the plain form of `it` only.
-const itWithSystemd = itUnless(noSystemd, it as never);
+const itWithSystemd = itUnless(noSystemd, it);
 
 let rig: MonitoringRig;
 let machine: SystemdMachine | null = null;
@@ -29,7 +29,7 @@ async function finish(
 ): Promise<{ state: string; result: unknown; error: unknown }> {
     const { status, data } = await act(name, action);
     expect(status).to.equal(202);
-    return (await rig.host.tasks.wait(data.id)) as never;
+    return await rig.host.tasks.wait(data.id);
 }
 
 describe('/api/plugins/monitoring/units', { timeout: 60_000 }, () => {

@@ -1,6 +1,5 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { EntitySchema } from '@mikro-orm/core';
 
 import { authEntities, authMigrations } from '../../../../../core/src/features/auth/entities.ts';
 import { Throttle } from '../../../../../core/src/features/auth/login/throttle.ts';
@@ -35,7 +34,7 @@ describe('Throttle', () => {
 
     beforeEach(async () => {
         store = await openStore({
-            entities: authEntities as unknown as EntitySchema[],
+            entities: authEntities,
             migrations: authMigrations
         });
         clock = handClock();

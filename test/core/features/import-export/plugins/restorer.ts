@@ -58,7 +58,7 @@ const keep = (restorer: Restorer, more: object = {}): Promise<void> =>
     store.db.write((tx) => restorer.keep(tx, 'one', { ...given, ...more }, 'replace', importer));
 
 beforeEach(async () => {
-    store = await openStore({ entities: importExportEntities as never, migrations: importExportMigrations });
+    store = await openStore({ entities: importExportEntities, migrations: importExportMigrations });
     [entries, notified, asked] = [[], [], []];
     runs = { package: '@acme/one', generation: {} };
     tap = async () => [{ item: 'list', ok: true }];

@@ -29,7 +29,7 @@ import { itUnless } from '../../../../support/skip.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
-const itWithGroups = itUnless(groupsMissing(), it as never);
+const itWithGroups = itUnless(groupsMissing(), it);
 
 let root: string;
 /** Folders of the machine's groups that these tests made. */
