@@ -46,9 +46,8 @@ export class Memories {
         { before, limit }: { before: number | null; limit: number }
     ): Promise<MemoryRow[]> {
         const where = { userId: actor.id ?? 0, ...(before === null ? {} : { id: { $lt: before } }) };
-        return this.#options.ctx.db.read(
-            async (em) =>
-                await findRows(em, MemoryEntity, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
+        return this.#options.ctx.db.read(async (em) =>
+            findRows(em, MemoryEntity, where, { orderBy: { id: 'desc' }, limit: limit + 1 })
         );
     }
 
@@ -152,8 +151,8 @@ export class Memories {
     }
 
     async #byMeaning(userId: number, asked: Vector, limit: number): Promise<MemoryRow[]> {
-        const rows = await this.#options.ctx.db.read(
-            async (em) => await findRows(em, MemoryEntity, { userId, vectorOf: asked.vectorOf })
+        const rows = await this.#options.ctx.db.read(async (em) =>
+            findRows(em, MemoryEntity, { userId, vectorOf: asked.vectorOf })
         );
         return rows
             .map((row) => ({ row, near: cosine(asked.numbers, JSON.parse(row.vector ?? '[]') as number[]) }))
