@@ -81,7 +81,12 @@ export class Bans {
             const { ctx, machine } = this.#options;
             const rows = await this.#load();
             const canonical = formatInterval(interval);
-            if (rows.size >= most.bans && ![...rows.values()].some(({ row }) => row.address === canonical)) {
+            // Those that have ended are forgotten only now and then.
+            const others = [...rows.values()].filter(
+                ({ row: each }) =>
+                    each.address !== canonical && (each.until === null || each.until > machine.now())
+            );
+            if (others.length >= most.bans) {
                 throw errors.invalid([
                     { path: 'address', message: `There are ${most.bans} bans, and no more are possible` }
                 ]);

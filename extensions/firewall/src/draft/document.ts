@@ -3,7 +3,7 @@ import { errors, joi } from '@portico/sdk';
 
 import { readPrefix } from '../address/interval.ts';
 import { faultsOfServicePorts, refuseFaults } from './checks.ts';
-import { type Model, most, type Service } from './model.ts';
+import { type Model, most, type Service, tooManyElements } from './model.ts';
 import { checkObject, type Kind, type Kinds } from './objects/objects.ts';
 import { changedPolicy, newNat, newRule, newService, newSet, newZone } from './schema.ts';
 
@@ -162,9 +162,7 @@ function refuseTooMany(whole: Model, { sets }: FirewallDocument): void {
                 path: kind,
                 message: `There would be ${whole[kind].length}, and ${most[kind]} are possible`
             })),
-        ...(elements > most.elements
-            ? [{ path: 'sets', message: `All sets together hold ${most.elements} elements at most` }]
-            : [])
+        ...(elements > most.elements ? [tooManyElements('sets')] : [])
     ]);
 }
 

@@ -1,10 +1,13 @@
 /** Takes the draft out as a document, and documents into the draft. */
-import { formatInterval, parsePrefix } from '../address/interval.ts';
+import { errors } from '@portico/sdk';
+
+import { formatInterval, parsePrefix, readPrefix } from '../address/interval.ts';
 import type { Contents } from '../lists/contents.ts';
 import type { Lists } from '../lists/lists.ts';
 import type { Ctx } from '../settings.ts';
 import { type FirewallDocument, planImport, type PlannedStep, toDocument } from './document.ts';
 import type { Draft } from './draft.ts';
+import { most, tooManyElements } from './model.ts';
 
 /** Exports the draft as a document, and imports one into the draft. */
 export class Documents {
@@ -41,6 +44,9 @@ export class Documents {
         isDryRun: boolean
     ): Promise<readonly PlannedStep[]> {
         const hasCountries = this.#ctx.settings.countrySource !== undefined;
+        if (mode === 'merge') {
+            await this.#requireRoom(document);
+        }
         const { plan, sets } = await this.#draft.change((model, allot) => {
             const planned = planImport(document, mode, model, allot, hasCountries);
             return {
@@ -64,5 +70,27 @@ export class Documents {
             }
         }
         return plan;
+    }
+
+    /** @throws VALIDATION_FAILED 40001 when the elements of a document, with those that are there, are too many */
+    async #requireRoom({ sets }: FirewallDocument): Promise<void> {
+        const there = (await this.#draft.model()).sets;
+        const named = new Set(sets.map(({ name }) => name));
+        let total = await this.#contents.total(
+            there.filter(({ name }) => !named.has(name)).map(({ id }) => id)
+        );
+        for (const { name, elements } of sets) {
+            const set = there.find((each) => each.name === name);
+            const before = set === undefined ? [] : await this.#contents.entries(set.id);
+            const after = new Set(before.map(({ interval }) => formatInterval(interval)));
+            for (const text of elements) {
+                const interval = readPrefix(text);
+                after.add(interval === null ? text : formatInterval(interval));
+            }
+            total += after.size;
+        }
+        if (total > most.elements) {
+            throw errors.invalid([tooManyElements('sets')]);
+        }
     }
 }

@@ -110,3 +110,8 @@ export const most = {
     elements: 500_000,
     bans: 10_000
 } as const;
+
+/** The fault of a field by which all sets together would hold too many elements. */
+export function tooManyElements(path: string): { readonly path: string; readonly message: string } {
+    return { path, message: `All sets together hold ${most.elements} elements at most` };
+}

@@ -11,7 +11,7 @@ import {
     readPrefix
 } from '../address/interval.ts';
 import type { Draft } from '../draft/draft.ts';
-import { type AddressSet, most } from '../draft/model.ts';
+import { type AddressSet, most, tooManyElements } from '../draft/model.ts';
 import { fail } from '../errors.ts';
 import type { Nft } from '../kernel/nft.ts';
 import { replaceElements } from '../ruleset/commands.ts';
@@ -205,9 +205,7 @@ export class Lists {
         const { contents, draft, nft, store, now } = this.#options;
         const others = (await draft.model()).sets.flatMap(({ id }) => (id === set.id ? [] : [id]));
         if (entries.length + (await contents.total(others)) > most.elements) {
-            throw errors.invalid([
-                { path: 'add', message: `All sets together hold ${most.elements} elements at most` }
-            ]);
+            throw errors.invalid([tooManyElements('add')]);
         }
         const before = await contents.entries(set.id);
         await contents.store(set.id, entries, state);

@@ -178,6 +178,19 @@ describe('the kernel', patient, () => {
         const taken = await bring(whole);
         expect(taken.status, taken.text).to.equal(200);
         expect((await bring({ sets: [{ name: 'more', family: 'ipv4' }] }, 'merge')).code).to.equal(40001);
+        const { data: named } = await rig.get('/sets?q=s1');
+        const { id } = named.find(({ name }: { readonly name: string }) => name === 's1');
+        await rig.host.db.write((em) =>
+            em.execute('insert into lists (set_id, elements, count, skipped) values (?, ?, ?, 0)', [
+                id,
+                '',
+                499_999
+            ])
+        );
+        const sets = [{ name: 's2', family: 'ipv4', elements: ['192.0.2.1', '192.0.2.2'] }];
+        const refused = await bring({ sets }, 'merge');
+        expect([refused.code, refused.data.errors[0].path]).to.equal([40001, 'sets']);
+        expect((await rig.get('/export')).data.document.sets[2].elements).to.equal([]);
         for (const [kind, one] of [
             ['sets', { name: 'more', family: 'ipv4' }],
             ['services', { name: 'more', ports: ['tcp/9'] }],
