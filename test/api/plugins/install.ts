@@ -144,7 +144,9 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
 
     it('removes it, and finds its data and settings again unless they were purged', async () => {
         // Another plugin asks for it: what it kept for a plugin may have no owner any more.
-        await upload(packageArchive(...versionedPackage('1.0.0', { name: 'asking' })));
+        const manifest = { capabilities: { hosts: 'own' } };
+        await publishVersion(npm, '1.0.0', { name: 'asking', manifest });
+        await install({ package: '@acme/portico-plugin-asking', grants: { hosts: 'own' } });
         const isKnown = async (name = 'rows') =>
             (await client.get(`/api/plugins/asking/knows/${name}`)).data.known;
         expect([await isKnown(), await isKnown('never')]).to.equal([true, false]);
@@ -174,7 +176,13 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         expect((await client.get('/api/plugins/rows/word')).data.greeting).to.be.null();
         await client.delete('/api/plugins/rows?purge=true');
         expect((await client.delete('/api/plugins/rows')).code).to.equal(40410);
-        await client.delete('/api/plugins/asking?purge=true');
+        // What a plugin made serves on, and the answer says so.
+        expect((await client.post('/api/plugins/asking/hosts', { domain: 'stays.test' })).code).to.equal(0);
+        const { message } = await client.delete('/api/plugins/asking?purge=true');
+        expect(message).to.contain('These hosts of it stay: stays.test. Delete those');
+        const [host] = (await client.get('/api/hosts?q=stays.test')).data;
+        expect(host.owner).to.equal('asking');
+        expect((await client.delete(`/api/hosts/${host.id}`)).code).to.equal(0);
     });
 
     it('installs an uploaded archive, with an integrity and disabled when that is asked for', async () => {
@@ -349,7 +357,7 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
             fetch(`http://127.0.0.1:${panel.port}/api/plugins`, {
                 method: 'POST',
                 headers: { authorization: `Bearer ${client.token}`, 'content-type': type },
-                body: body
+                body
             }).then(async (answer) => (JSON.parse(await answer.text()) as { code: number }).code);
         expect(await send('text/plain', Buffer.from('x'))).to.equal(41500);
         expect(

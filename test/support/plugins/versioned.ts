@@ -50,6 +50,10 @@ export default definePlugin({
         });
         ctx.route({ method: 'GET', path: '/word', access: 'read', handler: () => ({ word, greeting: ctx.settings.greeting ?? null }) });
         ctx.route({ method: 'GET', path: '/knows/{name}', access: 'read', validate: { params: joi.object({ name: joi.string() }) }, handler: async ({ params }) => ({ known: await ctx.panel.hasPlugin(params.name) }) });
+        ctx.route({ method: 'POST', path: '/hosts', access: 'write', validate: { payload: joi.object({ domain: joi.string().required() }) }, handler: async ({ payload }) => {
+            await ctx.hosts.create({ domain: payload.domain, upstream: '127.0.0.1:9' });
+            return { word };
+        } });
         ctx.route({ method: 'GET', path: '/rows', access: 'read', handler: async () => ({ word, rows: (await ctx.db.read((em) => em.execute('select text from item order by id'))).map(({ text }) => text) }) });
         ctx.route({ method: 'POST', path: '/rows', access: 'write', validate: { payload: joi.object({ text: joi.string().required() }) }, handler: async ({ payload }) => {
             await ctx.db.write((em) => em.execute('insert into item (text) values (?)', [payload.text]));

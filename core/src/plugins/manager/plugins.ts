@@ -180,6 +180,7 @@ export class Plugins {
             log,
             gateway: { park: (name) => ports.gateway.park(name) },
             tasks: ports.tasks,
+            hosts: ports.hosts,
             recorder: ports.http.recorder,
             kept: options.kept,
             ...(options.reached === undefined ? {} : { reached: options.reached })

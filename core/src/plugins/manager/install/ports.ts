@@ -5,6 +5,7 @@ import type { TaskStart } from '../../../features/tasks/tasks.ts';
 import type { TaskView } from '../../../server/http/answer/task-view.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
 import type { Capabilities } from '../../runtime/generation/generation.ts';
+import type { HostsPort } from '../../runtime/ports.ts';
 import type { RecordedServices } from '../records/services.ts';
 import type { MovedSettings } from '../settings/moved-settings.ts';
 import type { PluginSettings } from '../settings/plugin-settings.ts';
@@ -25,6 +26,7 @@ export interface InstallerPorts extends SwapPorts {
     readonly pluginSettings: PluginSettings;
     readonly kept: KeptSettings;
     readonly services: Pick<RecordedServices, 'purge' | 'remaining'>;
+    readonly hosts: Pick<HostsPort, 'all'>;
     /** Why no plugin is loaded; null when plugins are loaded. */
     safeMode(): string | null;
     /** Removes from the engine what these plugins added to it. Resolves with a sentence for each plugin that had added anything. */

@@ -9,6 +9,8 @@ import type { PluginRecord, Runtime } from '../records/plugin.ts';
 import type { InstallerPorts } from './ports.ts';
 
 const resource = 'plugins';
+/** How many hosts that stay are named. */
+const namedHosts = 20;
 
 /** How a plugin is uninstalled. */
 export interface UninstallOptions {
@@ -60,11 +62,23 @@ export async function uninstall(
         ...(by.length === 0 ? [] : [`Disabled what requires it: ${by.join(', ')}`]),
         ...(await ports.dropFragments([name, ...by])),
         ...(await ports.services.remaining(owners)),
+        ...remainingHosts(ports.hosts, name),
         ...(report === null
             ? []
             : [`${report.released.length} released, ${report.leaked.length} leaked, ${report.cut} cut`])
     ];
     return reply.with(null, { message: sentences.length === 0 ? 'ok' : sentences.join('. ') });
+}
+
+/** One sentence about the hosts that a plugin made, which stay; none where there are none. */
+function remainingHosts(hosts: InstallerPorts['hosts'], plugin: string): readonly string[] {
+    const names = hosts.all().flatMap(({ owner, domain }) => (owner === plugin ? [domain] : []));
+    const more = names.length - namedHosts;
+    return names.length === 0
+        ? []
+        : [
+              `These hosts of it stay: ${names.slice(0, namedHosts).join(', ')}${more > 0 ? ` and ${more} more` : ''}. Delete those that are not wanted any more`
+          ];
 }
 
 function requireInstalled({ name, found }: Runtime): void {
