@@ -258,6 +258,7 @@ export default typescript.config(
         files: TESTS,
         rules: {
             'no-restricted-syntax': ['error', SHELL, ...CONTINUED_TESTS],
+            'portico/explained-cast': 'error',
             'portico/glossary': ['error', {}, REFUSED_PROSE, 'titles'],
             '@typescript-eslint/no-unused-expressions': 'off' // expect(x).to.be.true is a call in other assertion libraries
         }

@@ -95,6 +95,7 @@ describe('docs/notifications.md', () => {
             .map(({ text }) => JSON.parse(text) as object);
         expect(bodies).to.have.length(2);
         for (const body of bodies) {
+            // The schema checks what a page shows.
             expect(
                 (await rig.notifications.channels.create({ enabled: true, ...body } as never, call)).status
             ).to.equal(201);

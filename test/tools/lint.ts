@@ -118,6 +118,18 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
         ['portico/explained-cast']
     ],
     [
+        'a cast below the reason of something else',
+        source,
+        '/** Planted by a test. */\nexport const a = 1; // the first\n/** Planted by a test. */ export const b = 1 as never;\n',
+        ['portico/explained-cast']
+    ],
+    [
+        'a cast without a reason in a test',
+        testFile,
+        'declare const take: (text: string) => void;\ntake(1 as never);\n',
+        ['portico/explained-cast']
+    ],
+    [
         'a word that the glossary replaces',
         source,
         '/** Planted by a test. */\nexport class EngineKeeper {}\n',
@@ -196,6 +208,11 @@ const fine: [what: string, file: string, code: string][] = [
         'a cast with its reason',
         source,
         '// The parser has checked the form.\n/** Planted by a test. */\nexport const a = 1 as unknown as string; // checked by the parser\n'
+    ],
+    [
+        'a wrong value that a test gives on purpose',
+        testFile,
+        'declare const take: (text: string) => void;\ntake(1 as never); // wrong on purpose\n'
     ],
     [
         'a word that only contains a refused one',

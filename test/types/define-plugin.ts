@@ -266,9 +266,10 @@ export const provider = definePlugin({
         }
     })
 });
-export const answer: Promise<number> = (
-    null as unknown as { readonly [K in keyof ContractOf<typeof provider>]: ContractOf<typeof provider>[K] }
-).ping({ n: 1 });
+declare const partner: {
+    readonly [K in keyof ContractOf<typeof provider>]: ContractOf<typeof provider>[K];
+};
+export const answer: Promise<number> = partner.ping({ n: 1 });
 // @ts-expect-error -- a contract answers later
 definePlugin({ setup: () => ({ ping: (input: { n: number }) => input.n }) });
 // @ts-expect-error -- a callback is not plain

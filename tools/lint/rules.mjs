@@ -28,26 +28,26 @@ const explainedCast = {
         }
     },
     create: (context) => {
-        const isReason = ({ type, value }) => type === 'Line' || !value.startsWith('*');
-        const commented = new Set(
-            context.sourceCode
-                .getAllComments()
-                .filter(isReason)
-                .flatMap(({ loc }) => [loc.start.line, loc.end.line])
-        );
+        const { sourceCode } = context;
+        const reasons = sourceCode
+            .getAllComments()
+            .filter(({ type, value }) => type === 'Line' || !value.startsWith('*'));
+        // A comment behind code speaks of that code, and not of the line below.
+        const standsAlone = (comment) =>
+            sourceCode.getTokenBefore(comment)?.loc.end.line !== comment.loc.start.line;
+        const beside = new Set(reasons.flatMap(({ loc }) => [loc.start.line, loc.end.line]));
+        const above = new Set(reasons.filter(standsAlone).map(({ loc }) => loc.end.line + 1));
         const statementOf = (node) =>
             /(Statement|Declaration|Definition)$/.test(node.type) ? node : statementOf(node.parent);
         return {
             TSAsExpression(node) {
                 const never = node.typeAnnotation.type === 'TSNeverKeyword';
                 const twice = node.expression.type === 'TSAsExpression';
-                const lines = [
-                    node.loc.start.line,
-                    node.loc.end.line,
-                    node.loc.start.line - 1,
-                    statementOf(node).loc.start.line - 1
-                ];
-                if ((never || twice) && !lines.some((line) => commented.has(line))) {
+                const { start, end } = node.loc;
+                const isExplained =
+                    [start.line, end.line].some((line) => beside.has(line)) ||
+                    [start.line, statementOf(node).loc.start.line].some((line) => above.has(line));
+                if ((never || twice) && !isExplained) {
                     context.report({ node, messageId: 'reason' });
                 }
             }

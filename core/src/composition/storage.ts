@@ -1,8 +1,6 @@
 /** The core's database with every feature's tables in it. */
 import { join } from 'node:path';
 
-import type { EntitySchema } from '@mikro-orm/core';
-
 import { engineEntities, engineMigrations } from '../engine/entities.ts';
 import { auditEntities, auditMigrations } from '../features/audit/entities.ts';
 import { authEntities, authMigrations } from '../features/auth/entities.ts';
@@ -67,7 +65,7 @@ export async function openStorage(dataDir: string, isFirst = true): Promise<Data
                 settingsEntities,
                 taskEntities,
                 userEntities
-            ].flat() as unknown as EntitySchema[], // each entity has its own type; the ORM takes one list
+            ].flat(),
             migrations: storageMigrations,
             reserve: { file: join(dataDir, 'reserve') },
             ...(isFirst ? {} : { inspect: (db) => inspectDatabase(file, db) })

@@ -13,6 +13,7 @@ interface Entry {
     readonly resource: string;
     readonly resourceId: string | number | null;
     readonly requestId: string;
+    readonly code: number;
     readonly changes: { readonly before: unknown; readonly after: unknown } | null;
 }
 
@@ -106,7 +107,7 @@ describe('GET /api/audit', () => {
         ).to.include({ status: 403, code: 40300 });
         expect((await test.client.get('/api/audit?limit=1', { token: viewer })).status).to.equal(200);
         const failures = await entries('?outcome=failure');
-        const codes = failures.map((entry) => (entry as unknown as { code: number }).code);
+        const codes = failures.map((entry) => entry.code);
         expect(codes).to.include([40100, 40101, 40300]);
         expect((await entries('?actor=audit-viewer&outcome=failure'))[0]).to.include({
             code: 40300,

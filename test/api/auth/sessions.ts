@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
+import type { Route } from '../../../core/src/server/http/route.ts';
 import { type Answer, type Entrance, openEntrance, password, things } from '../../support/core/entrance.ts';
 
 export const lab = Lab.script();
@@ -244,7 +245,7 @@ describe('PanelAuthenticator', () => {
     });
 
     it('tells who watches when the session, the role or the account ends', async () => {
-        const route = things().find(({ id }) => id === 'things.events') as never;
+        const route = things().find(({ id }) => id === 'things.events') as Route;
         const admin = await at.tokenOf('owner');
         const watcher = async (
             username: string,

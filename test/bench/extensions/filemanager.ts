@@ -79,13 +79,17 @@ function makeFiles(top: string, files: number, content: (index: number) => strin
 }
 
 /** Asks for work and waits for it, also where it became a task. Resolves with its result. */
-async function work(admin: Client, path: string, body: object): Promise<Record<string, unknown>> {
+async function work<Result = Record<string, unknown>>(
+    admin: Client,
+    path: string,
+    body: object
+): Promise<Result> {
     const { status, code, data, text } = await admin.post(`${base}/${path}`, body);
     if (code !== 0) {
         throw new Error(text);
     }
     if (status !== 202) {
-        return data as Record<string, unknown>;
+        return data as Result;
     }
     const task = await until(
         async () => {
@@ -98,7 +102,7 @@ async function work(admin: Client, path: string, body: object): Promise<Record<s
     if (task.state !== 'succeeded') {
         throw new Error(JSON.stringify(task.error));
     }
-    return task.result as Record<string, unknown>;
+    return task.result as Result;
 }
 
 async function seconds(run: () => unknown): Promise<number> {
@@ -157,10 +161,10 @@ async function measureChecksum({ admin, root, report }: Parts): Promise<void> {
     const sums = new Set<unknown>();
     const { ratio, of } = await compare(
         async () => {
-            const [found] = (await work(admin, 'checksums', {
+            const [found] = await work<[{ checksum: string }]>(admin, 'checksums', {
                 root: 'main',
                 paths: ['large/one.bin']
-            })) as unknown as [{ checksum: string }];
+            });
             sums.add(found.checksum);
         },
         () => sums.add(execFileSync('sha256sum', [file], { encoding: 'utf8' }).split(' ')[0])

@@ -72,7 +72,7 @@ export async function bench(report: Report): Promise<void> {
                 }
             },
             {
-                draft: () => draft as never,
+                draft: () => draft as never, // the list reads the hosts of the draft alone
                 pending: () => new Set(),
                 process: () => ({ state: 'running', version: null, pid: 1, startedAt: null, message: null }),
                 stateOf: () => ({ state: 'applied', message: null })

@@ -129,7 +129,7 @@ async function hashing(report: Report): Promise<void> {
 
 async function proving(report: Report): Promise<void> {
     const challenges = new Challenges({
-        db: { prepare: () => ({ all: () => [], get: () => undefined }) } as never,
+        db: { prepare: () => ({ all: () => [], get: () => undefined }) } as never, // it asks only which challenges are spent
         clock: systemClock,
         key: randomBytes(32)
     });

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { server as createHapi } from '@hapi/hapi';
 
+import type { Answer } from '../../support/panel/client.ts';
 import { createPanelProcess, type PanelProcess } from '../../support/panel/process.ts';
 import { createPluginFolder, helloRoute, pluginModule } from '../../support/plugins/folder.ts';
 import { ended } from '../../support/plugins/panel.ts';
@@ -148,7 +149,7 @@ async function bareServer(routes: number): Promise<number> {
             address: () => null
         });
         const hapi = createHapi({
-            listener: listener as never,
+            listener: listener as never, // it never listens
             autoListen: false,
             operations: { cleanStop: false }
         });
@@ -242,13 +243,13 @@ async function swapping(report: Report): Promise<void> {
             const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins`, {
                 method: 'POST',
                 headers: { ...headers, 'content-type': 'application/gzip' },
-                body: packageArchive(...versionedPackage(version)) as never
+                body: packageArchive(...versionedPackage(version))
             });
             const task = await ended(client, {
                 status: answer.status,
-                data: (JSON.parse(await answer.text()) as { data: unknown }).data,
+                data: (JSON.parse(await answer.text()) as { data: Answer['data'] }).data,
                 text: ''
-            } as never);
+            });
             if (task.state !== 'succeeded') {
                 throw new Error(`The plugin did not come: ${JSON.stringify(task)}`);
             }

@@ -1,5 +1,5 @@
 /** A module in a process of its own, to compare with: it listens and says where. */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, fork, type Serializable } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export interface Child<T> {
@@ -14,7 +14,7 @@ export interface Child<T> {
 /** Starts a module of this folder and sends it a message. The module answers with a message when it is ready. */
 export function startChild<T>(
     module: string,
-    message: unknown,
+    message: Serializable,
     node: readonly string[] = []
 ): Promise<Child<T>> {
     const began = performance.now();
@@ -23,7 +23,7 @@ export function startChild<T>(
         stdio: ['ignore', 'inherit', 'inherit', 'ipc']
     });
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    child.send(message as never);
+    child.send(message);
     return new Promise((resolve, reject) => {
         child.once('error', reject);
         child.once('exit', (code) => reject(new Error(`${module} ended with ${code}`)));

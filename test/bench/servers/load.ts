@@ -172,7 +172,7 @@ export async function compare<K extends string>(
                 }
             ];
         })
-    ) as unknown as Record<K, Compared>;
+    ) as Record<string, Compared> as Record<K, Compared>; // the names are its keys
 }
 
 /** The median over the rounds of one variant's figure divided by another's. */

@@ -463,7 +463,7 @@ describe('tools', { timeout: 60_000 }, () => {
                 params: null,
                 query: null,
                 payload
-            }) as unknown as RouteInfo;
+            }) as unknown as RouteInfo; // its other fields are not shown
         const shown = (payload: object): Any =>
             (functionOf(info(payload), 'notes__create').inputSchema as Any).properties.payload;
         const small = shown({

@@ -100,9 +100,10 @@ function realContainer(container: ContainerRig, cut: Cut): Fake {
     return Object.fromEntries(
         names.map((name) => [
             name,
-            // All methods of this list take one plain input. A partner's answer is a promise and a series in one, so it is awaited here.
             async (input: never, { actor, signal }: Call) => {
+                // All methods of this list take one plain input.
                 const methods = remote(actor) as unknown as Record<string, Method>;
+                // A partner's answer is a promise and a series in one, so it is awaited here.
                 const result = await methods[name]?.(input, { signal });
                 await cut.pass(name, signal);
                 return result;

@@ -24,7 +24,7 @@ describe('monitoring in exports and imports', () => {
 
     interface Item {
         readonly name: string;
-        readonly data: { readonly rules: Record<string, unknown>[] };
+        readonly data: { readonly rules: Record<string, unknown>[]; readonly checks: object[] };
         readonly leftOut: readonly string[];
     }
     const exported = async (): Promise<Item[]> => {
@@ -154,8 +154,7 @@ describe('monitoring in exports and imports', () => {
         expect(after).to.equal(['kept https://kept.test/ 2', 'other https://other.test/ 1']);
         await restore(items, 'replace');
         expect(await names()).to.equal(after);
-        const data = items[0]?.data as unknown as { checks: object[] };
-        data.checks.push(check('OTHER'), check('bad', { target: 'nowhere' }));
+        items[0]?.data.checks.push(check('OTHER'), check('bad', { target: 'nowhere' }));
         expect(await restore(items, 'merge')).to.equal([
             {
                 item: 'checks',

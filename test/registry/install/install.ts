@@ -65,7 +65,7 @@ describe('createRegistry: install', { timeout: 60_000 }, () => {
         const loaded = await registry.load(await registry.locate(installed));
         const contract =
             'definition' in loaded
-                ? (loaded.definition.setup({} as never) as { say(): Promise<string> })
+                ? (loaded.definition.setup({} as never) as { say(): Promise<string> }) // it uses no context
                 : loaded.failure;
         return 'say' in contract ? contract.say() : contract;
     };

@@ -30,14 +30,14 @@ const closed = async (
         definePlugin({
             settings: joi.object({ n: joi.number().default(1) }),
             setup(ctx) {
-                ctx.onStart(async () => void (await start(ctx as unknown as Context)));
+                ctx.onStart(async () => void (await start(ctx)));
                 ctx.route({
                     method: 'POST',
                     path: '/do',
                     access: 'write',
                     audit: false,
                     async handler() {
-                        await handle(ctx as unknown as Context);
+                        await handle(ctx);
                         return null;
                     }
                 });
@@ -88,7 +88,7 @@ describe('what a plugin leaves behind past its context', () => {
     });
 
     it('is found also when a handler started it: servers, connections, children, threads', async () => {
-        let server: Server | null = null;
+        let server!: Server;
         let pid = 0;
         const outer = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
         await new Promise((resolve) => outer.once('listening', resolve));
@@ -96,7 +96,7 @@ describe('what a plugin leaves behind past its context', () => {
             () => undefined,
             async () => {
                 server = createHttp().listen(0, '127.0.0.1');
-                await new Promise((resolve) => server?.once('listening', resolve));
+                await new Promise((resolve) => server.once('listening', resolve));
                 connect((outer.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined);
                 createSocket('udp4').bind(0, '127.0.0.1');
                 pid = spawn('sleep', ['600']).pid ?? 0;
@@ -105,7 +105,7 @@ describe('what a plugin leaves behind past its context', () => {
         );
         outer.close();
         expect(kinds(leaked)).to.equal(['child process', 'connection', 'server', 'socket', 'thread']);
-        expect((server as unknown as Server).listening).to.be.false();
+        expect(server.listening).to.be.false();
         for (let tries = 0; tries < 200; tries += 1) {
             try {
                 process.kill(pid, 0);

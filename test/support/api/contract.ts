@@ -118,7 +118,7 @@ export function contractCheck(document: OpenApiDocument): ContractCheck {
     );
     const resolve = (value: Json, pointer: string): { value: Json; pointer: string } =>
         typeof value['$ref'] === 'string'
-            ? { value: at(document as unknown as Json, value['$ref']), pointer: value['$ref'] }
+            ? { value: at(document, value['$ref']), pointer: value['$ref'] }
             : { value, pointer };
 
     return (method, url, status, headers, body) => {
@@ -188,7 +188,7 @@ export function contractCheck(document: OpenApiDocument): ContractCheck {
 }
 
 /** Resolves a local reference. @throws Error when it points nowhere */
-export function at(document: Json, reference: string): Json {
+export function at(document: object, reference: string): Json {
     const found = reference
         .replace(/^#\//, '')
         .split('/')

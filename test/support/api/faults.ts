@@ -43,7 +43,7 @@ export function targetsOf(document: OpenApiDocument): Target[] {
 
 function targetOf(document: OpenApiDocument, path: string, method: string, operation: Operation): Target {
     const resolve = (value: Json): Json =>
-        typeof value['$ref'] === 'string' ? at(document as unknown as Json, value['$ref']) : value;
+        typeof value['$ref'] === 'string' ? at(document, value['$ref']) : value;
     const parameters = operation.parameters.map(resolve);
     const place = (where: string): { name: string; schema: Json }[] =>
         parameters

@@ -1,7 +1,6 @@
 /** Accounts and logins on a real database behind a real HTTP server. The test sets the clock, the audit log is kept in memory, and password hashes are cheap and counted. */
 import { createHash } from 'node:crypto';
 
-import type { EntitySchema } from '@mikro-orm/core';
 import { hash as argon2, verify as verifyArgon2 } from '@node-rs/argon2';
 import { generateSync } from 'otplib';
 
@@ -154,7 +153,7 @@ export async function openEntrance(
     } = {}
 ): Promise<Entrance> {
     const store = await openStore({
-        entities: [...userEntities, ...authEntities] as unknown as EntitySchema[],
+        entities: [...userEntities, ...authEntities],
         migrations: [
             ...userMigrations.map((each) => ({ ...each, name: `users-${each.name}` })),
             ...authMigrations
@@ -201,7 +200,7 @@ export async function openEntrance(
             recorder,
             accounts,
             jwtSecret: options.jwtSecret ?? null,
-            settings: { get: (key: string) => settings[key] as never },
+            settings: { get: (key: string) => settings[key] as never }, // a number or a flag, as the key says
             resolve: (path) => mounted.server?.resolve(path) ?? null,
             oauth: {
                 outbound: options.outbound ?? new Outbound({ allow: () => [], log: ports.log }),

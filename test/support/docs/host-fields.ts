@@ -26,7 +26,7 @@ const plain: Readonly<Record<string, string>> = {
 
 /** Lists every field at every depth; `[]` stands for the members of a list. */
 export function hostFields(): readonly FieldRow[] {
-    return fieldsOf((hostCreate as unknown as { describe(): Described }).describe(), '');
+    return fieldsOf(hostCreate.describe() as Described, '');
 }
 
 function fieldsOf({ keys = {} }: Described, above: string): FieldRow[] {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 
 import type { AnySchema } from '@portico/sdk';
 import { boundaryErrors } from '@portico/sdk/host';
-import type Joi from 'joi';
 import ts from 'typescript';
 
 import { jsonSchemaOf } from '../../../core/src/server/http/json-schema/json-schema.ts';
@@ -58,7 +57,7 @@ function schemaText(): string {
 }
 
 function manifestTable(): string {
-    const { keys = {} } = (manifestSchema as unknown as Joi.Schema).describe() as Described;
+    const { keys = {} } = manifestSchema.describe() as Described;
     return table(
         ['Field', 'Value', 'Meaning'],
         Object.entries(keys).map(([name, field]) => [
@@ -70,7 +69,7 @@ function manifestTable(): string {
 }
 
 function capabilityTable(): string {
-    const { keys: { capabilities } = {} } = (manifestSchema as unknown as Joi.Schema).describe() as Described;
+    const { keys: { capabilities } = {} } = manifestSchema.describe() as Described;
     return table(
         ['Capability', 'Value', 'Meaning'],
         Object.entries(capabilities?.keys ?? {}).map(([name, field]) => [

@@ -20,7 +20,10 @@ export interface Ended {
 const patienceMs = 120_000;
 
 /** Waits for the task that an answer accepted. @throws Error when it was not accepted */
-export async function ended(client: Client, accepted: Answer): Promise<Ended> {
+export async function ended(
+    client: Client,
+    accepted: Pick<Answer, 'status' | 'data' | 'text'>
+): Promise<Ended> {
     if (accepted.status !== 202) {
         throw new Error(`Not accepted: ${accepted.status} ${accepted.text}`);
     }

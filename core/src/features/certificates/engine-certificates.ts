@@ -38,7 +38,7 @@ export class EngineCertificates {
         this.#folder = folder;
     }
 
-    async list(draft: Draft): Promise<readonly EngineCertificate[]> {
+    async list(draft: Pick<Draft, 'hosts' | 'hostOf'>): Promise<readonly EngineCertificate[]> {
         const root = this.#folder();
         const paths = root === null ? [] : await filesBelow(join(root, 'certificates'));
         const next = new Map<string, Known>();
@@ -144,7 +144,7 @@ function idOf(path: string): number {
     return firstEngineId + createHash('sha256').update(path).digest().readUIntBE(0, 6);
 }
 
-function usersOf(draft: Draft, names: readonly string[]): readonly number[] {
+function usersOf(draft: Pick<Draft, 'hosts' | 'hostOf'>, names: readonly string[]): readonly number[] {
     const ids = names.flatMap((name) => {
         const id = draft.hostOf(name);
         const site = id === undefined ? undefined : draft.hosts.get(id)?.site;

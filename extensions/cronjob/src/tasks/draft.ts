@@ -57,12 +57,12 @@ export interface Defaults {
 export function draftOf(input: TaskInput, before: Draft | null, defaults: Defaults): Draft {
     const pick = <K extends keyof Draft & keyof TaskInput>(key: K, fallback: Draft[K]): Draft[K] => {
         const given = input[key];
+        // The schema of the field has the type of the draft's field.
         return given === undefined
             ? (before?.[key] ?? fallback)
             : given === null
               ? fallback
-              : // The schema of the field has the type of the draft's field.
-                (given as unknown as Draft[K]);
+              : (given as unknown as Draft[K]);
     };
     const work = workOf(input, before);
     return {

@@ -115,9 +115,9 @@ const pairOf = async (more: object = {}, token = owner) => {
 const use = (token: string, path = '/things/mcp'): Promise<Answer> =>
     at.ask('POST', path, { token, headers: host });
 const grants = async (token = owner) =>
-    ((await at.ask('GET', '/api/auth/tokens', { token })).data as { clientId: string | null }[]).filter(
-        (each) => each.clientId !== null
-    );
+    (
+        (await at.ask('GET', '/api/auth/tokens', { token })).data as { id: number; clientId: string | null }[]
+    ).filter((each) => each.clientId !== null);
 const rowsOf = (table: string): unknown[] => at.store.db.prepare(`select * from ${table}`).all();
 
 describe('OAuth', () => {
@@ -186,14 +186,14 @@ describe('OAuth', () => {
             permissions: ['hosts:read'],
             fresh: false
         });
-        const [grant] = (await grants()) as unknown as Record<string, unknown>[];
+        const [grant] = await grants();
         expect(grant).to.include({
             name: 'Agent',
             clientId,
             resource: '/things/mcp',
             permissions: ['hosts:read']
         });
-        expect(actor['tokenId']).to.equal(grant?.['id']);
+        expect(actor['tokenId']).to.equal(grant?.id);
 
         at.clock.time += 3600_000;
         const late = await use(pair['access_token'] ?? '');
@@ -415,8 +415,8 @@ describe('OAuth', () => {
         expect(errorOf(await refresh(first['refresh_token'] ?? '', mine))).to.equal([401, 'invalid_client']);
 
         const pair = await pairOf();
-        const [{ id: grant }] = (await grants()) as unknown as [{ id: number }];
-        expect((await at.ask('DELETE', `/api/auth/tokens/${grant}`, { token: owner })).code).to.equal(0);
+        const [grant] = await grants();
+        expect((await at.ask('DELETE', `/api/auth/tokens/${grant?.id}`, { token: owner })).code).to.equal(0);
         expect((await use(pair.access_token)).code).to.equal(40103);
         const another = await pairOf();
         await at.store.db.write((tx) => at.auth.apiTokens.forgetArea(tx, 'hosts'));

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Draft } from '../../../../core/src/engine/change.ts';
 import { EngineCertificates } from '../../../../core/src/features/certificates/engine-certificates.ts';
 import { selfSigned } from '../../../support/servers/self-signed.ts';
 
@@ -41,7 +40,7 @@ describe('EngineCertificates', () => {
         execFileSync('mkfifo', [place('local', 'fifo.test')]);
         mkdirSync(place('local', 'folder.test'));
         symlinkSync(join(root, 'certificates', 'local'), join(root, 'certificates', 'again'));
-        const draft = { hosts: new Map(), hostOf: () => undefined } as unknown as Draft;
+        const draft = { hosts: new Map(), hostOf: () => undefined };
         const own = new EngineCertificates(() => root);
         const list = await own.list(draft);
         expect(list.map(({ name }) => name)).to.equal(['own.test']);

@@ -1,7 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { isFailure } from '@portico/sdk';
-import type Joi from 'joi';
 
 import { type HostQuery, hostQuery } from '../../../../core/src/features/hosts/schema/bodies.ts';
 import type { HostView } from '../../../../core/src/features/hosts/schema/view.ts';
@@ -13,8 +12,7 @@ const { describe, it, before, after } = lab;
 
 let kit: HostKit;
 const admin = () => callOf(person('admin', adminMay));
-const query = (more: object = {}): HostQuery =>
-    (hostQuery as unknown as Joi.Schema).validate(more).value as HostQuery;
+const query = (more: object = {}): HostQuery => hostQuery.validate(more).value as HostQuery;
 const domains = (more: object = {}): string[] =>
     (JSON.parse(kit.hosts.page(query(more)).json()) as HostView[]).map(({ domain }) => domain);
 

@@ -34,7 +34,7 @@ const channel = async (more: Record<string, unknown> = {}): Promise<ChannelView>
                 events: ['*'],
                 enabled: true,
                 ...more
-            } as never,
+            },
             call
         )
     ).data;
@@ -65,7 +65,7 @@ describe('Notifications', () => {
         await settled(id);
         const [received] = receiver.received;
         expect(received?.headers).to.include({ 'content-type': 'application/json', 'user-agent': 'Portico' });
-        expect(await verifies(secret, received as never)).to.be.true();
+        expect(await verifies(secret, received)).to.be.true();
         expect(
             await verifies(secret, { ...(received as Received), body: `${received?.body} ` })
         ).to.be.false();
@@ -262,7 +262,7 @@ describe('Notifications', () => {
             { ...broken, severity: 'loud' },
             { ...broken, severity: undefined }
         ]) {
-            rig.notifications.notify(hostile as never);
+            rig.notifications.notify(hostile as never); // wrong on purpose
         }
         rig.notifications.notify(broken);
         await until(() =>
@@ -443,7 +443,7 @@ describe('Notifications', () => {
             await settled(id);
             expect(receiver.received).to.have.length(when === 'before' ? 1 : 2);
             expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).to.equal(1);
-            expect(await verifies(secret, receiver.received[0] as never)).to.be.true();
+            expect(await verifies(secret, receiver.received[0])).to.be.true();
         });
     }
 

@@ -98,11 +98,9 @@ describe('Settings', () => {
         changes: Record<string, unknown>
     ): Promise<{ path: string; message: string }[]> => {
         const before = settings.list();
-        const error = (await expect(settings.update(changes, callOf(admin))).to.reject()) as unknown as {
-            code: number;
-            reason: string;
+        const error = await expect(settings.update(changes, callOf(admin))).to.reject<{
             data: { errors: { path: string; message: string }[] };
-        };
+        }>();
         expect(error).to.include({ code: 40001, reason: 'VALIDATION_FAILED' });
         expect(settings.list()).to.equal(before);
         return error.data.errors;

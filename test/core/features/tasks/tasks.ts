@@ -21,21 +21,23 @@ function work(): {
 } {
     const begun = Promise.withResolvers<void>();
     const end = Promise.withResolvers<unknown>();
-    const made = {
-        run: null as unknown as TaskRun,
+    let begunRun!: TaskRun;
+    return {
+        get run() {
+            return begunRun;
+        },
         done: (result?: unknown) => end.resolve(result),
         failed: (error: Error) => end.reject(error),
         begun: begun.promise,
         start: {
             work: (run: TaskRun) => {
-                made.run = run;
+                begunRun = run;
                 run.signal.addEventListener('abort', () => end.reject(run.signal.reason as Error));
                 begun.resolve();
                 return end.promise;
             }
         }
     };
-    return made;
 }
 
 describe('Tasks', () => {

@@ -91,7 +91,7 @@ afterEach(async () => {
 
 describe('Outbound', () => {
     it('asks an address that is allowed, and sends only what was given', async () => {
-        let seen: IncomingMessage | null = null;
+        let seen!: IncomingMessage;
         let body = '';
         handle = (request, response) => {
             seen = request;
@@ -111,7 +111,7 @@ describe('Outbound', () => {
         expect(answer.body.toString()).to.equal('thanks');
         expect(answer.headers['x-a']).to.equal('b');
         expect(body).to.equal('päyload');
-        const { url, headers } = seen as unknown as IncomingMessage;
+        const { url, headers } = seen;
         expect(url).to.equal('/a%20b?c=d');
         expect(headers).to.equal({
             'accept-encoding': 'identity',
@@ -226,7 +226,7 @@ describe('Outbound', () => {
                 (
                     await failure(
                         outbound.request(`http://${good}:${port}/`, {
-                            headers: headers as unknown as Record<string, string>
+                            headers
                         })
                     )
                 ).reason
@@ -354,7 +354,7 @@ describe('Outbound with redirects', () => {
         url: string,
         options: Parameters<Outbound['request']>[1] = {}
     ): Promise<{ method: string; url: string; headers: Record<string, string> }> =>
-        JSON.parse((await outbound.request(url, { maxRedirects: 5, ...options })).body.toString()) as never;
+        JSON.parse((await outbound.request(url, { maxRedirects: 5, ...options })).body.toString());
 
     it('hands a redirect over where none is to be followed', async () => {
         handle = to(302, `http://${bad}:${port}/`);

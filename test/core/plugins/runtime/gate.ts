@@ -163,7 +163,7 @@ describe('Contracts and taps of a plugin that is being swapped', { timeout: 60_0
             runs = [
                 rig.hooks.hostGuard.run(asks).catch((error: Error) => error.message),
                 rig.hooks.hostBeforeSave.run(saved),
-                rig.hooks.hostAfterChange.run({ action: 'create', host: { domain: 'a' } } as never)
+                rig.hooks.hostAfterChange.run({ action: 'create', host: { domain: 'a' } } as never) // its tap reads nothing
             ];
         });
         expect(await Promise.all(runs)).to.equal([

@@ -25,12 +25,13 @@ describe('A sound plugin that is disabled and enabled a hundred times', { timeou
                 const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins`, {
                     method: 'POST',
                     headers: { authorization: `Bearer ${client.token}`, 'content-type': 'application/gzip' },
-                    body: packageArchive(...versionedPackage('1.0.0', { name })) as never
+                    body: packageArchive(...versionedPackage('1.0.0', { name }))
                 });
-                const body = JSON.parse(await answer.text()) as { data: { id: number } };
-                expect(
-                    (await ended(client, { status: answer.status, data: body.data } as never)).result.state
-                ).to.equal('running');
+                const text = await answer.text();
+                const { data } = JSON.parse(text) as { data: { id: number } };
+                expect((await ended(client, { status: answer.status, data, text })).result.state).to.equal(
+                    'running'
+                );
             }
             let running = true;
             const failures: string[] = [];

@@ -7,6 +7,7 @@ import * as Lab from '@hapi/lab';
 import { type Guest, type HostApi, Link } from '@portico/sdk/host';
 import { WebSocket } from 'ws';
 
+import { portOf } from '../../../../sdk/testing/src/panel/runtime.ts';
 import { createPluginRig, type PluginRig } from '../../../support/plugins/host.ts';
 import { math, probe } from '../../../support/plugins/probe.ts';
 
@@ -104,7 +105,7 @@ describe('Link', () => {
         await threaded.run(probe, {
             ...options,
             runtime({ hostApi }: { readonly hostApi: HostApi }) {
-                link = new Link<Guest>(worker as never, hostApi);
+                link = new Link<Guest>(portOf(worker), hostApi);
                 return link.remote;
             }
         });
@@ -188,7 +189,7 @@ describe('Link', () => {
 
     it('fails what is under way when the other side is gone', async () => {
         const channel = new MessageChannel();
-        const there = new Link<{ hang(input: object): Promise<void> }>(channel.port1 as never, {});
+        const there = new Link<{ hang(input: object): Promise<void> }>(portOf(channel.port1), {});
         const call = there.remote.hang({});
         there.close(new Error('gone'));
         await expect(call).to.reject('gone');

@@ -760,7 +760,7 @@ describe('createGateway', () => {
                             summary: '',
                             handler: () => null,
                             ...route
-                        } as unknown as Route
+                        } as never // wrong on purpose
                     ]
                 });
         expect(make({})).to.throw(TypeError, /declares no access/);

@@ -34,6 +34,7 @@ type Method = (input: never, options: object) => Promise<unknown>;
 /** The contract of the real plugin, as this plugin has it. */
 function partnerOf(rig: ContainerRig) {
     const methods = rig.host.contract<ContainerContract>({ plugin: 'database' });
+    // All methods of the list above take one plain input.
     const byName = methods as unknown as Record<string, Method>;
     return {
         ...Object.fromEntries(

@@ -35,7 +35,10 @@ function echoShell(notes: string[]): Spawn {
         notes.push(
             `start ${args.join(' ')} ${pty?.columns}x${pty?.rows} ${user ?? ''} ${env?.['TERM'] ?? ''}`
         );
-        const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+        const { readable, writable } = new TransformStream<
+            Uint8Array<ArrayBuffer>,
+            Uint8Array<ArrayBuffer>
+        >();
         const exit = Promise.withResolvers<{
             code: number | null;
             signal: string | null;
@@ -51,8 +54,8 @@ function echoShell(notes: string[]): Spawn {
         }
         return {
             pid: 1,
-            stdout: readable as never,
-            stderr: ReadableStream.from([]) as never,
+            stdout: readable,
+            stderr: ReadableStream.from([]),
             exited: exit.promise,
             stdin: new WritableStream({
                 async write(chunk) {
@@ -60,7 +63,7 @@ function echoShell(notes: string[]): Spawn {
                         end(7);
                         return;
                     }
-                    await writer.write(chunk);
+                    await writer.write(chunk as Uint8Array<ArrayBuffer>);
                 }
             }),
             kill: async (signal = 'SIGTERM') => {

@@ -210,6 +210,7 @@ describe('Monitor', () => {
             alertsKept: 10
         };
         const log: string[] = [];
+        // The part that a monitor uses.
         const ctx = {
             settings,
             name: 'monitoring',

@@ -146,10 +146,10 @@ describe('createHookHost', () => {
         const seen: string[] = [];
         const hook = hooks.define('panel.started', 'notify', { timeoutSeconds: 0.05 });
         const tap = (plugin: string, act: () => unknown): unknown =>
-            hooks.tap(owner(plugin), 'panel.started', (() => {
+            hooks.tap(owner(plugin), 'panel.started', () => {
                 seen.push(plugin);
-                return act();
-            }) as never);
+                return act() as never; // as JavaScript may
+            });
         tap('a', () => Promise.resolve());
         tap('b', () => Promise.resolve({ an: 'answer' }));
         tap('c', () => {
@@ -183,7 +183,7 @@ describe('createHookHost', () => {
         const hook = hooks.define('panel.started', 'notify');
         const twice = { then: (good: (value: undefined) => void) => (good(undefined), good(undefined)) };
         hooks.tap(owner('a'), 'panel.started', () => Object.assign(Promise.resolve(), twice) as never); // as JavaScript may
-        hooks.tap(owner('b'), 'panel.started', () => twice as never);
+        hooks.tap(owner('b'), 'panel.started', () => twice as never); // as JavaScript may
         hooks.tap(owner('c'), 'panel.started', async () => void seen.push('c'));
         hooks.tap(owner('d'), 'panel.started', () => {
             seen.push('d');
@@ -191,7 +191,7 @@ describe('createHookHost', () => {
                 get: () => {
                     throw new Error('faulty');
                 }
-            }) as never;
+            }) as never; // as JavaScript may
         });
         await hook.run({});
         expect(seen).to.equal(['c', 'd']);
@@ -211,8 +211,8 @@ describe('createHookHost', () => {
     it('takes a guard that fails with nothing for one that failed, and one that answers nothing of use for one that lets pass', async () => {
         const hook = hooks.define('host.guard', 'guard');
         const asked: string[] = [];
-        hooks.tap(owner('a'), 'host.guard', async () => ({ refuse: 5 }) as never);
-        hooks.tap(owner('b'), 'host.guard', async () => null as never);
+        hooks.tap(owner('a'), 'host.guard', async () => ({ refuse: 5 }) as never); // wrong on purpose
+        hooks.tap(owner('b'), 'host.guard', async () => null as never); // wrong on purpose
         hooks.tap(owner('c'), 'host.guard', () => void asked.push('c'));
         await hook.run(entry);
         expect(asked).to.equal(['c']);

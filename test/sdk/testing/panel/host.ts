@@ -195,7 +195,7 @@ describe('createTestHost', () => {
         const definition = definePlugin({
             setup: () => ({
                 give: async (_input: object, _call: Call): Promise<{ readonly n: number }> => ({
-                    n: (() => 1) as unknown as number
+                    n: (() => 1) as never // wrong on purpose
                 })
             })
         });
@@ -215,7 +215,7 @@ describe('createTestHost', () => {
                 path: '/n',
                 access: 'read',
                 returns: joi.object({ n: joi.number().required() }),
-                handler: () => ({ n: 'x' as unknown as number })
+                handler: () => ({ n: 'x' as never }) // wrong on purpose
             })
         );
         await hosting(definition, {}, async (host) => {

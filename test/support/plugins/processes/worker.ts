@@ -1,5 +1,5 @@
 /** A worker thread with the probe plugin behind the boundary, over a message port, without anything else. */
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
 import {
     type Capabilities,
@@ -18,6 +18,7 @@ import { LentFolders } from '../../../../core/src/plugins/runtime/files/lent-fol
 import { FilesThread } from '../../../../core/src/plugins/runtime/files/thread/files-thread.ts';
 import { machinePrograms } from '../../../../core/src/plugins/runtime/programs/machine.ts';
 import { Programs } from '../../../../core/src/plugins/runtime/programs/programs.ts';
+import { portOf } from '../../../../sdk/testing/src/panel/runtime.ts';
 import { probe } from '../probe.ts';
 
 const { dataDir } = workerData as { dataDir: string };
@@ -77,7 +78,7 @@ const methods = new Proxy(
         get: (_target, name) => guest?.[name as keyof Guest]
     }
 );
-const link = new Link<HostApi>(parentPort as never, methods);
+const link = new Link<HostApi>(portOf(parentPort as MessagePort), methods);
 guest = createGuest({
     name: 'probe',
     version: '1.0.0',

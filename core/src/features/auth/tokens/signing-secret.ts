@@ -76,7 +76,7 @@ const orders = [
 ];
 
 /** The bytes of `PORTICO_JWT_SECRET`, or of the key file. @throws Error that says what is wrong, without the value */
-export function tokenSecret(given: string | null, keyring: Keyring): Buffer {
+export function tokenSecret(given: string | null, keyring: Pick<Keyring, 'secret'>): Buffer {
     if (given === null) {
         return keyring.secret('tokens', leastBytes);
     }

@@ -16,7 +16,7 @@ import { proveServed } from './served.ts';
 
 /** What {@link Placement} works with. */
 export interface PlacementOptions {
-    readonly engine: Engine;
+    readonly engine: Pick<Engine, 'change' | 'draft' | 'pending' | 'process'>;
     readonly store: DatabaseCertificateStore;
     readonly db: Database;
     readonly clock: Clock;
@@ -40,7 +40,7 @@ class Moved extends Error {}
 
 /** Changes certificates in the database and in the engine together. */
 export class Placement {
-    readonly #engine: Engine;
+    readonly #engine: PlacementOptions['engine'];
     readonly #store: DatabaseCertificateStore;
     readonly #db: Database;
     readonly #clock: Clock;

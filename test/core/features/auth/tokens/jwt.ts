@@ -163,7 +163,7 @@ describe('TokenSigner, with a token that an earlier version of the panel signed'
 });
 
 describe('tokenSecret', () => {
-    const keyring = { secret: () => Buffer.alloc(32, 1) } as never;
+    const keyring = { secret: () => Buffer.alloc(32, 1) };
 
     it('takes a strong secret, and makes one when none is given', () => {
         for (const good of [
@@ -196,7 +196,7 @@ describe('tokenSecret', () => {
             'aaaaaaaaaaaaaaaaaaaaaaaabbbbbbbbbbcccccc'
         ]) {
             expect(faultOfSecret(weak), weak).not.to.be.null();
-            const error = expect(() => tokenSecret(weak, keyring)).to.throw() as unknown as Error | undefined;
+            const error = expect(() => tokenSecret(weak, keyring)).to.throw<Error | undefined>();
             expect(error?.message ?? '').not.to.contain(weak);
         }
     });

@@ -1,7 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { createFailure, type FailureError } from '@portico/sdk';
-import type Joi from 'joi';
 
 import type { HostChange } from '../../../../../core/src/features/hosts/schema/bodies.ts';
 import { type HostView, hostView } from '../../../../../core/src/features/hosts/schema/view.ts';
@@ -64,9 +63,7 @@ describe('create', () => {
         });
         expect(kit.hosts.get(1)).to.equal(answer.data);
         expect(listed()).to.equal([answer.data]);
-        expect(
-            (hostView as unknown as Joi.Schema).validate(answer.data, { convert: false }).error
-        ).to.be.undefined();
+        expect(hostView.validate(answer.data, { convert: false }).error).to.be.undefined();
         expect(call.done).to.have.length(1);
         expect(call.done[0]).to.include({
             action: 'create',

@@ -79,7 +79,7 @@ describe('compose', () => {
                 fc.jsonValue(),
                 (title, text, data) => {
                     const message = compose(
-                        { event: 'a.b', severity: 'info', title, text, data: data as never },
+                        { event: 'a.b', severity: 'info', title, text, data: data as never }, // wrong on purpose
                         now
                     );
                     expect(message.title).to.satisfy(

@@ -145,7 +145,7 @@ describe('PluginData', { timeout: 60_000 }, () => {
                     manifest: { name: owner.name, sdk: '1' }
                 }
             }
-        }) as unknown as Found;
+        });
     const open = (codes: readonly string[]): Promise<PluginData> =>
         PluginData.open({ dataDir: root, db, clock: { now: () => 1 } }, codes);
     const shown = (): readonly string[] => readdirSync(join(root, 'plugin-data/hello')).toSorted();
@@ -153,7 +153,7 @@ describe('PluginData', { timeout: 60_000 }, () => {
     beforeEach(async () => {
         db = await openDatabase({
             file: join(root, 'core.db'),
-            entities: [...pluginEntities] as never,
+            entities: [...pluginEntities],
             migrations: pluginMigrations
         });
     });
@@ -211,10 +211,9 @@ describe('PluginData', { timeout: 60_000 }, () => {
         const data = await open([]);
         await data.current(found('hello/one'));
         await data.keep(owner, { enabled: false, grants: {}, decided: {}, settings: { a: 1 } });
-        const plugin = { package: owner.package, manifest: { name: owner.name } } as never;
+        const manifest = { name: owner.name, sdk: '1' };
+        const plugin = { package: owner.package, version: '1.0.0', title: '', node: null, manifest };
         expect((await open([])).keptSettings(plugin)).to.equal({ a: 1 });
-        expect(
-            data.keptSettings({ package: '@other/hello', manifest: { name: 'hello' } } as never)
-        ).to.be.null();
+        expect(data.keptSettings({ ...plugin, package: '@other/hello' })).to.be.null();
     });
 });

@@ -16,7 +16,7 @@ let rig: PluginRig;
 let granted: Capabilities;
 
 async function start(capabilities: Capabilities): Promise<{ ctx: Context; generation: Generation }> {
-    let found: Context | null = null;
+    let found!: Context;
     granted = capabilities;
     const generation = await rig.run(
         definePlugin({
@@ -26,7 +26,7 @@ async function start(capabilities: Capabilities): Promise<{ ctx: Context; genera
         }),
         { name: 'one', capabilities, grants: () => granted }
     );
-    return { ctx: found as unknown as Context, generation }; // set by `setup`
+    return { ctx: found, generation };
 }
 
 const codeOf = async (work: Promise<unknown>): Promise<number> =>

@@ -23,7 +23,7 @@ export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
 const itAsRoot = itUnless(
     process.getuid?.() === 0 ? undefined : 'only root can run programs as another account',
-    it as never
+    it
 );
 
 let rig: PluginRig;
@@ -33,7 +33,7 @@ async function contextWith(
     capabilities: Capabilities,
     grants: () => Capabilities = () => capabilities
 ): Promise<Context> {
-    let found: Context | null = null;
+    let found!: Context;
     generation = await rig.run(
         definePlugin({
             setup(ctx) {
@@ -42,7 +42,7 @@ async function contextWith(
         }),
         { capabilities, grants }
     );
-    return found as unknown as Context;
+    return found;
 }
 
 async function failureOf(work: Promise<unknown>): Promise<FailureError> {

@@ -15,7 +15,7 @@ const { afterEach, beforeEach, describe, it } = lab;
 let rig: PluginRig;
 
 async function contextWith(name: string, capabilities: object): Promise<Context> {
-    let found: Context | null = null;
+    let found!: Context;
     await rig.run(
         definePlugin({
             setup(ctx) {
@@ -24,7 +24,7 @@ async function contextWith(name: string, capabilities: object): Promise<Context>
         }),
         { name, capabilities }
     );
-    return found as unknown as Context;
+    return found;
 }
 const codeOf = async (work: Promise<unknown>): Promise<number> =>
     ((await work.then(() => null).catch((error: unknown) => error)) as FailureError).code;
@@ -71,6 +71,7 @@ describe('ctx.hosts.probe and ctx.hosts.account', () => {
             ]) {
                 expect(await codeOf(hosts.probe(other)), other).to.equal(50305);
             }
+            // wrong on purpose
             for (const bad of [
                 { path: 'x' },
                 { path: '/ x' },

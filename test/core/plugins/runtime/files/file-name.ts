@@ -12,6 +12,7 @@ import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import type { Manifest } from '@portico/registry';
 import { type Context, definePlugin, type FailureError, type Files } from '@portico/sdk';
 
 import { bytesOf, nameOf } from '../../../../../core/src/plugins/runtime/files/file-name.ts';
@@ -38,7 +39,7 @@ beforeEach(async () => {
     rig = await createPluginRig();
     folder = join(rig.root, 'root');
     mkdirSync(folder);
-    let found: Context | null = null;
+    let found!: Context;
     await rig.run(
         definePlugin({
             setup(ctx) {
@@ -47,7 +48,7 @@ beforeEach(async () => {
         }),
         { capabilities: { files: [folder] } }
     );
-    files = (found as unknown as Context).files(folder);
+    files = found.files(folder);
 });
 afterEach(() => rig.close());
 
@@ -155,12 +156,12 @@ describe('ctx.files with names that are no UTF-8', () => {
                 new URL('../../../../../extensions/filemanager/package.json', import.meta.url),
                 'utf8'
             )
-        ) as { portico: { capabilities: object } };
+        ) as { portico: Manifest };
         mkdirSync(join(rig.root, 'assets')); // where its built pages would lie
         await rig.run(filemanager, {
             name: 'filemanager',
-            capabilities: portico.capabilities,
-            manifest: portico as never,
+            capabilities: portico.capabilities ?? {},
+            manifest: portico,
             settings: { roots: [{ name: 'main', path: folder, roles: [] }] }
         });
         const base = '/api/plugins/filemanager';
@@ -181,16 +182,15 @@ describe("ctx.files of the plugin's own folder", () => {
         mkdirSync(join(rig.root, 'forbidden', 'own', 'sub'), { recursive: true });
         mkdirSync(join(rig.root, 'forbidden', 'keys'));
         symlinkSync(join(rig.root, 'forbidden'), join(rig.root, 'alias'));
-        let found: Context | null = null;
+        let ctx!: Context;
         await rig.run(
             definePlugin({
-                setup(ctx) {
-                    found = ctx;
+                setup(own) {
+                    ctx = own;
                 }
             }),
             { name: 'other', capabilities: { files: ['*'] }, dataDir: join(rig.root, 'alias', 'own') }
         );
-        const ctx = found as unknown as Context;
         await ctx.files(ctx.dataDir).createFolder('sub/deeper/still', { parents: true });
         expect((await ctx.files(ctx.dataDir).list('sub')).map(({ name }) => name)).to.equal(['deeper']);
         expect(await codeOf(ctx.files(rig.root).list('forbidden/keys'))).to.equal(40400);

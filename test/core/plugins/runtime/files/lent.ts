@@ -125,7 +125,7 @@ describe('backup.collect and backup.restore', () => {
             expect(await refusalOf(folder), path).to.not.equal('it was taken');
         }
         for (const item of [{ name: 'a/b' }, { name: '' }, { name: 'a', bytes: -1 }, { name: 7 }]) {
-            give = async () => [{ title: 'One', path: '.', ...item }] as never;
+            give = async () => [{ title: 'One', path: '.', ...item }] as never; // wrong on purpose
             expect(await refusalOf(folder), JSON.stringify(item)).to.contain('An item has a name');
         }
         give = async () => [

@@ -80,7 +80,7 @@ describe('Files.link', () => {
         }
         expect(existsSync(join(rig.root, 'new'))).to.be.false();
         expect(existsSync(join(folder, 'new'))).to.be.false();
-        await expect(files.link('new', 'a.txt', 'firm' as never)).to.reject(TypeError);
+        await expect(files.link('new', 'a.txt', 'firm' as never)).to.reject(TypeError); // wrong on purpose
     });
 
     it('gives a file of the root a second name, and nothing else', async () => {
@@ -107,16 +107,15 @@ describe('Files.link', () => {
 
     it("never links what no grant opens, such as the panel's own folder", async () => {
         writeFileSync(join(rig.root, 'forbidden/secret'), 'secret');
-        let all: Files | null = null;
+        let wide!: Files;
         await rig.run(
             definePlugin({
                 setup(ctx) {
-                    all = ctx.files(rig.root);
+                    wide = ctx.files(rig.root);
                 }
             }),
             { name: 'wide', capabilities: { files: ['*'] } }
         );
-        const wide = all as unknown as Files;
         expect(await codeOf(wide.link('stolen', 'forbidden/secret', 'hard'))).to.equal(40400);
         expect(await codeOf(wide.link('forbidden/new', 'outside.txt', 'hard'))).to.equal(40400);
         expect(await codeOf(wide.link('forbidden/new', 'x', 'symbolic'))).to.equal(40400);
@@ -146,7 +145,7 @@ describe('Files.space and FileEntry', () => {
     });
 
     it('are refused with the grant', async () => {
-        let none: Files | null = null;
+        let none!: Files;
         await rig.run(
             definePlugin({
                 setup(ctx) {
@@ -155,8 +154,8 @@ describe('Files.space and FileEntry', () => {
             }),
             { name: 'none' }
         );
-        expect(await codeOf((none as unknown as Files).space())).to.equal(50305);
-        expect(await codeOf((none as unknown as Files).link('x', 'a.txt', 'hard'))).to.equal(50305);
+        expect(await codeOf(none.space())).to.equal(50305);
+        expect(await codeOf(none.link('x', 'a.txt', 'hard'))).to.equal(50305);
         expect(existsSync(join(folder, 'x'))).to.be.false();
     });
 });

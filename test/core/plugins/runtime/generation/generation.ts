@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { type Context, definePlugin, joi, type Notify } from '@portico/sdk';
+import { type Actor, type Context, definePlugin, joi, type Notify } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';
 
 import { GenerationFault } from '../../../../../core/src/plugins/runtime/generation/generation.ts';
@@ -37,7 +37,7 @@ async function contextOf(
     setup: (ctx: Context) => void = () => undefined,
     options: Parameters<PluginRig['run']>[1] = {}
 ): Promise<{ readonly ctx: Context; readonly generation: Awaited<ReturnType<PluginRig['run']>> }> {
-    let found: Context | null = null;
+    let found!: Context;
     const generation = await rig.run(
         definePlugin({
             setup(ctx) {
@@ -47,7 +47,7 @@ async function contextOf(
         }),
         options
     );
-    return { ctx: found as unknown as Context, generation };
+    return { ctx: found, generation };
 }
 
 async function faultOf(work: Promise<unknown>): Promise<GenerationFault> {
@@ -131,7 +131,7 @@ describe('createPluginHost', () => {
             faultOf(
                 rig.prepare(
                     definePlugin({
-                        setup: (ctx) => ctx.route({ method: 'GET', path: '/x', handler: () => 1 } as never)
+                        setup: (ctx) => ctx.route({ method: 'GET', path: '/x', handler: () => 1 } as never) // wrong on purpose
                     }),
                     { name: 'a8' }
                 )
@@ -243,7 +243,7 @@ describe('createPluginHost', () => {
         await ctx.notify({ ...message, channels: [3, 5] });
         await ctx.notify(message);
         for (const channels of ['3', [1.5], ['3'], [null], Array.from({ length: 101 }, (_, id) => id)]) {
-            await expect(ctx.notify({ ...message, channels: channels as never })).to.reject();
+            await expect(ctx.notify({ ...message, channels: channels as never })).to.reject(); // wrong on purpose
         }
         expect(rig.notified).to.equal([
             { event: 'probe.x', title: 'x', channels: [3, 5] },
@@ -395,7 +395,7 @@ describe('createPluginHost', () => {
                 token: joi.secret().required()
             }),
             setup(own) {
-                ctx = own as never;
+                ctx = own;
                 own.onSettings((now, old) => void seen.push([now.greeting, old.greeting, now.token]));
             }
         });
@@ -470,7 +470,7 @@ describe('createPluginHost', () => {
                             run.progress(0.5, 'half');
                             await gate;
                             results.push(
-                                (await own.api.call(run.actor as never, { id: 'things.list' })).data
+                                (await own.api.call(run.actor as Actor, { id: 'things.list' })).data
                             );
                             return { done: true };
                         });
@@ -506,7 +506,7 @@ describe('createPluginHost', () => {
                         return own.task({ kind: 'work', access: 'read', actor }, async (run) => {
                             await gate;
                             acting = own.api
-                                .call(run.actor as never, { id: 'things.list' })
+                                .call(run.actor as Actor, { id: 'things.list' })
                                 .catch((error: unknown) => error);
                             await acting;
                         });
@@ -556,22 +556,21 @@ describe('createPluginHost', () => {
             definePlugin({
                 optional: { math: { '~portico': 'contract' } },
                 setup(own) {
-                    ctx = own as never;
+                    ctx = own;
                     own.onPartner('math', (partner) => void seen.push(partner !== undefined));
                 }
             })
         );
-        const present = (): boolean => (ctx.plugins as Record<string, unknown>)['math'] !== undefined;
+        const partner = () =>
+            (ctx.plugins as Record<string, { one(input: object): Promise<number> } | undefined>)['math'];
+        const present = (): boolean => partner() !== undefined;
         expect(present()).to.be.false();
         const math = await rig.run(
             definePlugin({ setup: () => ({ one: async (_input: { n: number }) => 1 }) }),
             { name: 'math' }
         );
         await until(() => seen.length === 1);
-        expect([
-            present(),
-            await (ctx.plugins as unknown as { math: { one(input: object): Promise<number> } }).math.one({})
-        ]).to.equal([true, 1]);
+        expect([present(), await partner()?.one({})]).to.equal([true, 1]);
         await math.close('test');
         await until(() => seen.length === 2);
         expect([present(), seen]).to.equal([false, [true, false]]);

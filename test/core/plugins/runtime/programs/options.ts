@@ -46,6 +46,7 @@ describe('the umask of a program', () => {
     });
 
     it('is refused when it is no permission bits', async () => {
+        // wrong on purpose
         for (const umask of [-1, 0o1000, 1.5, '027' as never]) {
             await expect(ctx.exec('sh', printUmask, { umask })).to.reject(TypeError, /umask/);
         }

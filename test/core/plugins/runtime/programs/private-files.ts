@@ -29,7 +29,7 @@ export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
 const itAsRoot = itUnless(
     process.getuid?.() === 0 ? undefined : 'only root can run programs as another account',
-    it as never
+    it
 );
 
 let rig: PluginRig;
@@ -112,7 +112,7 @@ describe('privateFiles', () => {
             { privateFiles: { 'a/b': 'x' } },
             { privateFiles: { '..': 'x' } },
             { privateFiles: { '': 'x' } },
-            { privateFiles: { key: 5 as never } },
+            { privateFiles: { key: 5 as never } }, // wrong on purpose
             { privateFiles: { key: 'x'.repeat(1024 * 1024 + 1) } },
             { privateFiles: Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`f${n}`, 'x'])) }
         ];
@@ -174,7 +174,7 @@ describe('isolate', () => {
             'NoNewPrivs:',
             '1'
         ]);
-        await expect(ctx.exec('id', [], { isolate: { network: true } as never })).to.reject(TypeError);
+        await expect(ctx.exec('id', [], { isolate: { network: true as never } })).to.reject(TypeError); // wrong on purpose
     });
 
     itAsRoot('runs as the account, without any other group, in a terminal too', async () => {

@@ -27,14 +27,14 @@ afterEach(() => rig.close());
 async function run(
     options: RunOptions = {}
 ): Promise<{ readonly ctx: Context; readonly generation: Generation }> {
-    let found: Context | null = null;
+    let found!: Context;
     const definition = definePlugin({
         setup(ctx) {
             found = ctx;
         }
     });
     const generation = await rig.run(definition, { capabilities, ...options });
-    return { ctx: found as unknown as Context, generation };
+    return { ctx: found, generation };
 }
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>

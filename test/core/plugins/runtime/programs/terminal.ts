@@ -17,7 +17,7 @@ export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
 const itAsRoot = itUnless(
     process.getuid?.() === 0 ? undefined : 'only root can run programs as another account',
-    it as never
+    it
 );
 
 let rig: PluginRig;
@@ -25,7 +25,7 @@ let generation: Generation;
 let granted: Capabilities;
 
 async function contextWith(capabilities: Capabilities): Promise<Context> {
-    let found: Context | null = null;
+    let found!: Context;
     granted = capabilities;
     generation = await rig.run(
         definePlugin({
@@ -35,7 +35,7 @@ async function contextWith(capabilities: Capabilities): Promise<Context> {
         }),
         { capabilities, grants: () => granted }
     );
-    return found as unknown as Context;
+    return found;
 }
 
 /** Reads what is shown, and types. */
@@ -146,7 +146,7 @@ describe('ctx.spawn with a terminal', () => {
             { columns: 0, rows: 10 },
             { columns: 10, rows: 70_000 },
             { columns: 1.5, rows: 1 },
-            { columns: '80' as never, rows: 1 }
+            { columns: '80' as never, rows: 1 } // wrong on purpose
         ]) {
             await expect(ctx.spawn('bash', [], { pty })).to.reject(TypeError);
         }

@@ -38,10 +38,10 @@ const told = plugin((ctx) => {
             yield { event: 'line', data: { text: 'a' } };
             yield { data: 7 };
             if (query.odd === 'shape') {
-                yield { event: 'line', data: { text: 7 as never } };
+                yield { event: 'line', data: { text: 7 as never } }; // wrong on purpose
             }
             if (query.odd === 'name') {
-                yield { event: 'other', data: 1 } as never;
+                yield { event: 'other', data: 1 } as never; // wrong on purpose
             }
         }
     });
@@ -174,7 +174,7 @@ describe('what a plugin says of its routes', () => {
                 method: 'POST',
                 access: 'write',
                 path: '/x',
-                answers: ['done', 'no' as never],
+                answers: ['done', 'no' as never], // wrong on purpose
                 handler
             });
         });
@@ -225,6 +225,7 @@ describe('what a plugin says of its routes', () => {
 
     it('leads from a list to its items and back, and where a route says', async () => {
         const row = joi.object({ id: joi.number().required(), ownerId: joi.number().required() });
+        // No handler is called.
         const read = { method: 'GET', access: 'read', handler: none as never } as const;
         await using host = await createTestHost(
             plugin((ctx) => {
@@ -247,7 +248,7 @@ describe('what a plugin says of its routes', () => {
                     access: 'write',
                     answers: 'made',
                     returns: row,
-                    handler: none as never
+                    handler: none as never // it is not called
                 });
             }),
             { quiet: true }
@@ -308,29 +309,28 @@ describe('what a plugin says of its routes', () => {
     });
 
     it('does not mount when it is not understood', async () => {
+        // wrong on purpose
         const wrong: [PluginDefinition, RegExp][] = [
             [
-                plugin((ctx) => ctx.route({ ...base, ui: { role: 'table' } as never })),
+                plugin((ctx) => ctx.route({ ...base, ui: { role: 'table' as never } })),
                 /ui\.role must be one of list, card/
             ],
             [
                 plugin((ctx) =>
-                    ctx.route({ ...base, ui: { links: { x: { operationId: 'x', to: 'y' } } } as never })
+                    ctx.route({ ...base, ui: { links: { x: { operationId: 'x', to: 'y' } as never } } })
                 ),
                 /ui\.links must be an object of \{ operationId, parameters \}/
             ],
             [plugin((ctx) => ctx.route({ ...base, ui: { name: 'x' } as never })), /ui has no name/],
             [
                 plugin((ctx) =>
-                    ctx.route({ ...base, ui: { deadline: { until: 'at', keep: 'x', undo: 'y' } } as never })
+                    ctx.route({ ...base, ui: { deadline: { until: 'at', keep: 'x', undo: 'y' } as never } })
                 ),
                 /ui\.deadline must be an object of the texts until, question/
             ],
             [plugin((ctx) => ctx.route({ ...base, answers: 'gone' as never })), /answers "gone"/],
             [
-                plugin((ctx) =>
-                    ctx.stream({ ...streamBase, events: { error: joi.any() }, handler: none as never })
-                ),
+                plugin((ctx) => ctx.stream({ ...streamBase, events: { error: joi.any() }, handler: none })),
                 /has an event "error"/
             ],
             [
@@ -338,7 +338,7 @@ describe('what a plugin says of its routes', () => {
                     ctx.route({
                         ...base,
                         validate: {
-                            query: joi.object({ a: joi.string().meta({ ui: { widget: 'x' as never } }) })
+                            query: joi.object({ a: joi.string().meta({ ui: { widget: 'x' } }) })
                         }
                     })
                 ),

@@ -28,7 +28,7 @@ describe('assertExpressible', () => {
                     validate,
                     handler: () => null,
                     ...more
-                } as never);
+                });
         expect(make({ payload: Joi.object({ x: Joi.symbol() }) })).to.throw(
             TypeError,
             'Route POST /a/{id} (a.b) cannot be described: payload: x: JSON Schema cannot express the type symbol'
@@ -174,7 +174,7 @@ describe('createOpenApi', () => {
             '507',
             'default'
         ]);
-        const conflict = at(document as never, responses['409']?.['$ref'] as string) as {
+        const conflict = at(document, responses['409']?.['$ref'] as string) as {
             content: Record<string, { schema: { anyOf: { properties?: { code: object } }[] } }>;
         };
         expect(conflict.content['application/json']?.schema.anyOf.at(-1)?.properties?.code).to.include({

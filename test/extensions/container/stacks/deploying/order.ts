@@ -13,13 +13,13 @@ import type { ContainerRig } from '../../support/rig.ts';
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-/** What `placesBefore` reads of a plan. */
 function planOf(
     services: Readonly<
         Record<string, { needs?: readonly string[]; joins?: string; port?: number; held?: number }>
     >
 ): Ordered {
     const all = Object.entries(services);
+    // The part of a plan that `placesBefore` reads.
     return {
         wanted: all.map(([service, { joins = '', port = null }]) => ({
             service,

@@ -58,7 +58,7 @@ async function run(
     capabilities: Capabilities = { files: ['*'] },
     name = 'plugin'
 ): Promise<{ readonly generation: Generation; files(root: string): Files }> {
-    let files: ((root: string) => Files) | null = null;
+    let files!: (root: string) => Files;
     const generation = await rig.run(
         definePlugin({
             setup(ctx) {
@@ -67,7 +67,7 @@ async function run(
         }),
         { name, capabilities }
     );
-    return { generation, files: files as unknown as (root: string) => Files };
+    return { generation, files };
 }
 
 async function codeOf(work: Promise<unknown>): Promise<number> {

@@ -21,10 +21,10 @@ import { until } from '../../../../../support/until.ts';
 
 export const lab = Lab.script();
 const { afterEach, describe, it } = lab;
-const itWithGroups = itUnless(groupsMissing(), it as never);
+const itWithGroups = itUnless(groupsMissing(), it);
 const itAsRoot = itUnless(
     process.getuid?.() === 0 ? groupsMissing() : 'only root can run programs as another account',
-    it as never
+    it
 );
 
 const memoryBytes = 48 * 1024 * 1024;
@@ -35,7 +35,7 @@ let generation: Generation;
 
 async function contextWith(capabilities: Capabilities, options?: RigOptions): Promise<Context> {
     rig = await createPluginRig(options);
-    let found: Context | null = null;
+    let found!: Context;
     generation = await rig.run(
         definePlugin({
             setup(ctx) {
@@ -44,7 +44,7 @@ async function contextWith(capabilities: Capabilities, options?: RigOptions): Pr
         }),
         { capabilities }
     );
-    return found as unknown as Context;
+    return found;
 }
 
 /** The control groups that this process made and that are still there. */
@@ -160,7 +160,7 @@ describe('limits.group', () => {
             { disk: 5 },
             { constructor: 5 }
         ]) {
-            await expect(ctx.exec('true', [], { limits: { group: group as never } })).to.reject(TypeError);
+            await expect(ctx.exec('true', [], { limits: { group: group as never } })).to.reject(TypeError); // wrong on purpose
         }
         const child = await ctx.spawn('true', []);
         expect(await child.exited).to.equal({ code: 0, signal: null, timedOut: false });
