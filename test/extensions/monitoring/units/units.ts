@@ -29,7 +29,7 @@ async function finish(
 ): Promise<{ state: string; result: unknown; error: unknown }> {
     const { status, data } = await act(name, action);
     expect(status).to.equal(202);
-    return await rig.host.tasks.wait(data.id);
+    return rig.host.tasks.wait(data.id);
 }
 
 describe('/api/plugins/monitoring/units', { timeout: 60_000 }, () => {
