@@ -10,23 +10,21 @@ export class GuestQueries {
 
     /** The query as the schema reads it; each request gets its own copy. @throws VALIDATION_FAILED */
     read(schema: AnySchema | undefined, query: unknown, method: string): unknown {
-        if (
-            schema === undefined ||
-            typeof query !== 'object' ||
-            query === null ||
-            !Object.isFrozen(query) ||
-            !isPure(schema)
-        ) {
+        if (schema === undefined || typeof query !== 'object' || query === null) {
             return validate(schema, query, 'query', method);
         }
         let read = this.#known.get(schema);
+        if (read?.has(query) === true) {
+            return copyOf(read.get(query));
+        }
+        if (!Object.isFrozen(query) || !isPure(schema)) {
+            return validate(schema, query, 'query', method);
+        }
         if (read === undefined) {
             read = new WeakMap();
             this.#known.set(schema, read);
         }
-        if (!read.has(query)) {
-            read.set(query, copyOf(validate(schema, query, 'query', method))); // joi's own objects are slow to copy
-        }
+        read.set(query, copyOf(validate(schema, query, 'query', method))); // joi's own objects are slow to copy
         return copyOf(read.get(query));
     }
 }
