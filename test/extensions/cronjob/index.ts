@@ -74,7 +74,7 @@ describe('a generation of cronjob', () => {
         expect(await cron.runs(id)).to.have.length(1);
     });
 
-    // A hundred times, under traffic, in a panel: test/extensions/hundred.ts.
+    // A hundred times, under traffic, in a panel: test/extensions/hundred.
     it('leaves nothing behind, twenty times', { timeout: 120_000 }, async () => {
         const id = await cron.task({
             schedule: '* * * * * *',

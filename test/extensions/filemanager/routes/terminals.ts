@@ -181,7 +181,7 @@ describe('@portico/plugin-filemanager', () => {
 
     afterEach(async () => files.close());
 
-    // A hundred times, under traffic, in a panel: test/extensions/hundred.ts.
+    // A hundred times, under traffic, in a panel: test/extensions/hundred.
     it('leaves nothing behind after twenty starts and ends', { timeout: 120_000 }, async () => {
         files = await createFilesRig();
         const open = (): number =>

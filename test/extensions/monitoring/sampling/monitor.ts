@@ -149,7 +149,7 @@ describe('monitoring over generations', () => {
         }
     });
 
-    // A hundred times, under traffic, in a panel: test/extensions/hundred.ts.
+    // A hundred times, under traffic, in a panel: test/extensions/hundred.
     it(
         'leaves nothing behind when it is enabled and disabled twenty times',
         { timeout: 120_000 },

@@ -1,0 +1,7 @@
+import * as Lab from '@hapi/lab';
+
+import { hundredTimes } from '../../support/plugins/hundred.ts';
+
+export const lab = Lab.script();
+
+hundredTimes(lab, ['backup', 'database', 'filemanager', 'firewall', 'monitoring', 'php']);
