@@ -33,7 +33,7 @@ const textOptions: Joi.ValidationOptions = {
     messages
 };
 
-/** In a body with more values than this, only the first fault is reported, or the unknown keys at its beginning: a mebibyte of small mistakes would take seconds, and the answer would be larger than the request. */
+/** In a body with more values than this, only the faults at its beginning are reported: a mebibyte of small mistakes would take seconds, and the answer would be larger than the request. */
 const mostValues = 1_000;
 /** How many members at the beginning of one list or object are checked in such a body. */
 const mostFaults = 100;
@@ -93,9 +93,10 @@ export function validate(
     const given = place === 'payload' ? (value ?? {}) : value;
     refuseNul(given, place);
     const vast = isVast(given);
-    const unknown = vast ? unknownKeys(whole.validate(beginningOf(given)).error) : [];
-    if (unknown.length > 0) {
-        throw errors.invalid(unknown);
+    const begun = vast ? partOf(whole.validate(beginningOf(given)).error) : [];
+    if (begun.some(({ type, path }) => type === 'object.unknown' && path.length === 1)) {
+        // That is a fault whatever else is in the body, so the rest need not be checked.
+        throw errors.invalid(faultsOf({ details: begun }));
     }
     const { error, value: valid }: { error?: Joi.ValidationError | undefined; value: unknown } = (
         vast ? early : whole
@@ -109,8 +110,8 @@ export function validate(
     if (place === 'params') {
         throw errors.notFound();
     }
-    // Of a vast body only the first fault: its beginning lacks what was cut away, and would name that as missing.
-    throw errors.invalid(faultsOf(error));
+    // Where the beginning has no fault of its own, the first one of the whole body is told.
+    throw errors.invalid(faultsOf(begun.length > 0 ? { details: begun } : error));
 }
 
 /** Whether each number in a path has its one spelling: `01`, `+1` and `1e0` are no ids, or one thing would have many addresses. */
@@ -123,7 +124,7 @@ function isPlain(given: unknown, valid: unknown): boolean {
 }
 
 /** All faults, without the values. When a value is outside a list and also of the wrong type, only the fault that names the list is kept. */
-export function faultsOf({ details }: Joi.ValidationError): Fault[] {
+export function faultsOf({ details }: Pick<Joi.ValidationError, 'details'>): Fault[] {
     const listed = new Set(
         details.filter(({ type }) => type === 'any.only').map(({ path }) => path.join('.'))
     );
@@ -210,11 +211,13 @@ function isVast(body: unknown): boolean {
     return false;
 }
 
-/** The keys of the body itself that its schema does not know: those are faults whatever else is in the body, so the rest need not be checked. */
-function unknownKeys(error: Joi.ValidationError | undefined): readonly Fault[] {
-    return (error?.details ?? [])
-        .filter(({ type, path }) => type === 'object.unknown' && path.length === 1)
-        .map(({ path, message }) => ({ path: path.join('.'), message }));
+/** Faults that a body may have only because its rest was cut away. */
+const ofCutting =
+    /^(?:any\.required|(?:array|object)\.(?:and|hasUnknown|includesRequired\w+|length|min|missing|with))$/;
+
+/** The faults of a body's beginning that the whole body has, too. */
+function partOf(error: Joi.ValidationError | undefined): Joi.ValidationErrorItem[] {
+    return (error?.details ?? []).filter(({ type }) => !ofCutting.test(type));
 }
 
 function beginningOf(value: unknown, budget = { left: mostValues }): unknown {
