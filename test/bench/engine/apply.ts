@@ -17,7 +17,7 @@ import { startNginx } from '../servers/nginx.ts';
 
 const few = 10;
 const many = 10_000;
-const repeats = 5;
+const repeats = 9;
 /** The panel loads at most one configuration a second. */
 const windowMs = 1_050;
 const mark = 'X-Bench';

@@ -15,6 +15,7 @@ import type { Targets } from '../targets/targets.ts';
 import { checkFields, checkPlace, connectionOf, type RepositoryInput, secretsOf } from './input.ts';
 import { requireEmpty, requireFolder } from './local-folder.ts';
 import { Marks } from './marks.ts';
+import { removeStaleLocks } from './stale-locks.ts';
 import {
     connectionIn,
     namesOf,
@@ -34,7 +35,6 @@ export type RepositoryChange = Readonly<Record<string, unknown>> & {
 };
 
 const initSeconds = 120;
-const unlockSeconds = 60;
 const mostRepositories = 50;
 
 /** All repositories. What writes to one runs alone; reads go on. */
@@ -307,10 +307,12 @@ export class Repositories {
 
     /** Removes the locks that a killed panel left: only those whose program has ended. A repository that does not answer keeps nothing from its start, and is tried again at the next one. */
     async recover(): Promise<void> {
-        const options = { timeoutSeconds: unlockSeconds, signal: this.#ctx.signal };
         for (const row of (await this.list()).filter((each) => statusOf(each).isUsed === true)) {
-            const unlock = async () => this.#restic.run(await this.target(row), ['unlock'], options);
-            void this.#alone(row.id, () => this.#marks.recover(row.id, unlock)).catch((error: unknown) =>
+            void this.#alone(row.id, () =>
+                this.#marks.recover(row.id, async () =>
+                    removeStaleLocks(this.#restic, await this.target(row), this.#ctx.signal)
+                )
+            ).catch((error: unknown) =>
                 this.#ctx.log.warn('A stale lock could not be removed', {
                     repository: row.id,
                     error: String(error)
