@@ -128,7 +128,7 @@ describe('backups of a panel that is killed', { timeout: 180_000 }, () => {
             await until(async () => (await read(next)).finishedAt !== null, 'the next run');
             const after_ = await read(next);
             expect([after_.state, after_.message]).to.equal(['succeeded', null]);
-            expect(locks()).to.equal([]);
+            await until(() => locks().length === 0, 'the end of the lock');
             expect((await client.get(`${at()}/snapshots`)).data.length).to.equal(1);
         }
     );

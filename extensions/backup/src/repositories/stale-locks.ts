@@ -6,11 +6,11 @@ import type { Target } from '../targets/target.ts';
 
 const timeoutSeconds = 60;
 /** The pauses after each look. */
-const pausesMs = [500, 1_000, 2_000, 4_000, 8_000, 16_000];
+const pausesMs = [500, 1_000, 2_000, 4_000, 8_000, 16_000, 16_000];
 
 /**
  * Removes the locks whose program has ended. The kernel may name a program for a moment after its end, and restic leaves its lock then: what is
- * left is looked at again, for half a minute. Locks that remain belong to programs that run, or to other machines.
+ * left is looked at again, for most of a minute. Locks that remain belong to programs that run, or to other machines.
  *
  * @throws what restic says when the repository does not answer
  */
