@@ -6,6 +6,8 @@ import { hide } from '../targets/target.ts';
 
 const meanings: readonly (readonly [RegExp, (message: string) => Error])[] = [
     [/wrong password or no key found/, () => fail.PASSWORD_WRONG()],
+    // First: it names times and processes, whose numbers could be taken for answers of a server.
+    [/already locked/, (message) => fail.LOCKED({ message })],
     [/no space left on device|disk quota exceeded|insufficient storage/i, () => errors.storageFull()],
     [
         /Host key verification failed|HOST IDENTIFICATION HAS CHANGED|host key is known|knownhosts: key/,
@@ -16,10 +18,9 @@ const meanings: readonly (readonly [RegExp, (message: string) => Error])[] = [
         (message) => fail.TARGET_REFUSED({ message })
     ],
     [
-        /dial tcp|connection (refused|reset|timed out|closed)|no such host|could not resolve|i\/o timeout|TLS handshake|x509:|server misbehaving|no route to host|network is unreachable|unexpected EOF|\b50[0234]\b[^\n]*|response \(5\d\d\)/i,
+        /dial tcp|connection (refused|reset|timed out|closed)|no such host|could not resolve|i\/o timeout|TLS handshake|x509:|server misbehaving|no route to host|network is unreachable|unexpected EOF|response (?:unexpected: )?\(?5\d\d\b|\b50[0234]:? (?:Internal|Bad|Service|Gateway|Slow)/i,
         (message) => fail.TARGET_UNREACHABLE({ message })
     ],
-    [/already locked/, (message) => fail.LOCKED({ message })],
     [
         /no matching ID found|no snapshot found|not found in snapshot|path .* not found|cannot dump file/,
         () => errors.notFound('There is no such snapshot, or nothing at that path in it')
