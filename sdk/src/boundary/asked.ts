@@ -83,34 +83,20 @@ export class Asked {
 
     /** The same call as a plain object with all its members. */
     whole(): { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal } {
-        const { route, signal } = this;
-        const {
-            handle,
-            actor,
-            id,
-            params,
-            query,
-            payload,
-            ip,
-            ifMatch,
-            idempotencyKey,
-            ticket,
-            headers,
-            lastEventId
-        } = this.request;
+        const { route, request: asked, signal } = this;
         const request = {
-            handle,
-            actor,
-            id,
-            params,
-            query,
-            payload,
-            ip,
-            ifMatch,
-            idempotencyKey,
-            ticket,
-            headers,
-            lastEventId
+            handle: asked.handle,
+            actor: asked.actor,
+            id: asked.id,
+            params: asked.params,
+            query: asked.query,
+            payload: asked.payload,
+            ip: asked.ip,
+            ifMatch: asked.ifMatch,
+            idempotencyKey: asked.idempotencyKey,
+            ticket: asked.ticket,
+            headers: asked.headers,
+            lastEventId: asked.lastEventId
         };
         return { route, signal, request };
     }
